@@ -1,0 +1,217 @@
+"""The wire between the control plane and a cluster: orders go down, facts come up. Versioned; imports the domain only.
+
+A cluster process long-polls `GET /api/v1/link/orders?revision=R` for its *whole* live order set and converges to it: what
+is absent is stopped. It posts facts to `POST /api/v1/link/facts`; each source numbers its facts from 1 and keeps them
+until they are acknowledged. Spools and logs go past the cluster process: supervisors post them with the attempt's token
+to `POST /api/v1/ingest/{attempt_id}`, by byte offset, at least once.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, TypeAdapter
+
+from orchestrator.domain.ids import AttemptId, JobId, SliceId
+from orchestrator.domain.incident import RankExit
+
+VERSION: Final = 1
+
+
+# ---------------------------------------------------------------------------------------------------------- orders down
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOrder:
+    """What each rank runs: a built-in by name with its config as JSON, or a command, once per host."""
+
+    builtin: str | None
+    config_json: str | None
+    command: tuple[str, ...]
+    """Empty for a built-in. Never passed through a shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointOrder:
+    """Where the job's checkpoints live and how often the built-in programs save."""
+
+    root: str
+    """This job's folder: a local directory or `gs://…`; holds `LATEST` and one folder per attempt."""
+    every_steps: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StopOrder:
+    """End this attempt: SIGTERM, `grace_ms` later SIGKILL. `reason` tells the program and the report why."""
+
+    reason: str
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """One live attempt. Supervisors refuse a (leader epoch, attempt number) lower than one they have seen for the job."""
+
+    epoch: int
+    job_id: JobId
+    attempt_id: AttemptId
+    number: int
+    slices: tuple[SliceId, ...]
+    program: ProgramOrder
+    env_vars: dict[str, str]
+    checkpoint: CheckpointOrder
+    token: str
+    """Good for this attempt's ingest only; derived from the server's key when the order is sent, stored nowhere."""
+    stop: StopOrder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """A cluster's whole live order set. `revision` changes whenever the set does."""
+
+    version: int
+    revision: int
+    epoch: int
+    runs: tuple[RunOrder, ...]
+
+
+# ------------------------------------------------------------------------------------------------------------- facts up
+
+
+@dataclass(frozen=True, slots=True)
+class HostInfo:
+    """One TPU VM of a slice."""
+
+    host: int
+    node_id: str
+    address: str
+    chips: int
+
+
+@dataclass(frozen=True, slots=True)
+class SliceUp:
+    """A slice is reserved and all its agents answer: it may be offered. `incarnation` names this reservation."""
+
+    kind: Literal["slice_up"]
+    slice_id: SliceId
+    incarnation: str
+    pool: str
+    shape: str
+    capacity: str
+    hosts: tuple[HostInfo, ...]
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDown:
+    """A slice is gone, wholly or by one host."""
+
+    kind: Literal["slice_down"]
+    slice_id: SliceId
+    incarnation: str
+    message: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankStarted:
+    """One rank's process."""
+
+    rank: int
+    slice_id: SliceId
+    host: int
+    pid: int
+    started_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class GangReady:
+    """Every rank of the attempt has a process."""
+
+    kind: Literal["gang_ready"]
+    attempt_id: AttemptId
+    ranks: tuple[RankStarted, ...]
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class GangEnded:
+    """All processes of the attempt are gone, save those on lost hosts. Reported once, kept until acknowledged.
+
+    `trouble` is set when the gang ended for a cause that no rank's exit shows: `slice_lost`, `launch_failed`, `port_clash`;
+    or, for an ordered end, the stop order's reason. `lost_host_ms` is when the last sign of a lost host was seen.
+    """
+
+    kind: Literal["gang_ended"]
+    attempt_id: AttemptId
+    trouble: str | None
+    message: str
+    exits: tuple[RankExit, ...]
+    detected_at_ms: int
+    drained_at_ms: int
+    last_sign_at_ms: int | None = None
+
+
+FactBody = Annotated[SliceUp | SliceDown | GangReady | GangEnded, Discriminator("kind")]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing seen. (source, sequence) is unique; a repeat has no effect."""
+
+    source: str
+    sequence: int
+    body: FactBody
+
+
+@dataclass(frozen=True, slots=True)
+class FactsPost:
+    version: int
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FactsReply:
+    """For each source the highest sequence that is committed to SQL; facts up to it may be forgotten."""
+
+    acknowledged: dict[str, int]
+
+
+# --------------------------------------------------------------------------------------------------------------- ingest
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes `[offset, offset + len)` of one rank's stream, base64."""
+
+    rank: int
+    stream: Literal["spool", "stdout", "stderr"]
+    offset: int
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPost:
+    version: int
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    rank: int
+    stream: Literal["spool", "stdout", "stderr"]
+    offset: int
+    """The next byte that is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReply:
+    """What is stored now, for the streams that were posted. 409 `superseded` instead means: stop the processes."""
+
+    offsets: tuple[Offset, ...]
+
+
+ORDERS: Final = TypeAdapter(Orders)
+FACTS_POST: Final = TypeAdapter(FactsPost)
+FACTS_REPLY: Final = TypeAdapter(FactsReply)
+INGEST_POST: Final = TypeAdapter(IngestPost)
+INGEST_REPLY: Final = TypeAdapter(IngestReply)
