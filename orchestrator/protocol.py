@@ -13,6 +13,7 @@ from pydantic import Discriminator, TypeAdapter
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
 from orchestrator.domain.incident import RankExit
+from orchestrator.domain.job import RankStarted
 
 VERSION: Final = 1
 
@@ -110,17 +111,6 @@ class SliceDown:
     incarnation: str
     message: str
     at_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class RankStarted:
-    """One rank's process."""
-
-    rank: int
-    slice_id: SliceId
-    host: int
-    pid: int
-    started_at_ms: int
 
 
 @dataclass(frozen=True, slots=True)

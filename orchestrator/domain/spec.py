@@ -1,0 +1,232 @@
+"""What a user submits: an immutable job spec. Text fields stay as written; properties give their values.
+
+Edges read it with a pydantic TypeAdapter (`api/specs.py`), which refuses unknown keys and wrong types; the rules here are
+those that types cannot say. Each raises `SpecError` with the field's path.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Final, Literal
+
+from orchestrator.domain.endings import Budget
+from orchestrator.domain.programs.train import TrainConfig
+from orchestrator.domain.topology import SliceRequest
+
+STRICT: Final = {"extra": "forbid", "strict": True}
+"""Read by pydantic at the edges: unknown keys and silent conversions are refused."""
+
+UNLIMITED: Final = "unlimited"
+Limit = int | Literal["unlimited"]
+
+MAX_ENV_BYTES: Final = 131_071
+"""Linux refuses a longer `NAME=value` string in execve (MAX_ARG_STRLEN less the final zero byte)."""
+MAX_ENV_TOTAL_BYTES: Final = 1_000_000
+MAX_COMMAND_PARTS: Final = 1_000
+
+
+class SpecError(ValueError):
+    """A field of the spec is wrong: `field` is its path below the object that raised."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.message = message
+
+
+class Band(IntEnum):
+    """Priority bands, lower first. A higher band may evict a lower one; within a band nobody is evicted."""
+
+    PRODUCTION = 0
+    NORMAL = 1
+    BATCH = 2
+
+
+class Capacity(StrEnum):
+    """How the provider sells a slice, and which kinds a job accepts."""
+
+    ANY = "any"
+    SPOT = "spot"
+    ON_DEMAND = "on_demand"
+    RESERVED = "reserved"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What each rank runs: a built-in program with its config, or a command, started once per host without a shell."""
+
+    __pydantic_config__ = STRICT
+
+    builtin: Literal["train"] | None = None
+    config: TrainConfig | None = None
+    command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.builtin is None) == (not self.command):
+            raise SpecError("", "give either builtin or command, not both and not none")
+        if self.config is not None and self.builtin is None:
+            raise SpecError("config", "only a builtin program has a config")
+        if len(self.command) > MAX_COMMAND_PARTS:
+            raise SpecError("command", f"at most {MAX_COMMAND_PARTS} parts, got {len(self.command)}")
+        for index, part in enumerate(self.command):
+            if "\0" in part or (index == 0 and not part.strip()):
+                raise SpecError(f"command[{index}]", "must be text without zero bytes, and the first part a program")
+            if len(part.encode()) > MAX_ENV_BYTES:
+                raise SpecError(f"command[{index}]", f"at most {MAX_ENV_BYTES} bytes, got {len(part.encode())}")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How many restarts each budget allows, and how many in a row may commit nothing new."""
+
+    __pydantic_config__ = STRICT
+
+    failures: Limit = 2
+    stalls: Limit = 3
+    infra: Limit = 10
+    preemptions: Limit = UNLIMITED
+    without_progress: Limit = 5
+
+    def __post_init__(self) -> None:
+        for name in ("failures", "stalls", "infra", "preemptions", "without_progress"):
+            value = getattr(self, name)
+            if isinstance(value, int) and not 0 <= value <= 1_000_000:
+                raise SpecError(name, f"must be 0 to 1000000 or unlimited, got {value}")
+
+    def limit(self, budget: Budget) -> int | None:
+        """The number of restarts that `budget` allows; None is unlimited."""
+        return as_count(getattr(self, budget.value))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPolicy:
+    """How often the built-in programs save; without it their own config says."""
+
+    __pydantic_config__ = STRICT
+
+    every_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.every_steps is not None and not 1 <= self.every_steps <= 10**9:
+            raise SpecError("every_steps", f"must be 1 to 1000000000, got {self.every_steps}")
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """One job. See `docs/examples/` for files."""
+
+    __pydantic_config__ = STRICT
+
+    name: str
+    program: Program
+    slices: str | tuple[str, ...]
+    """`v5e:4x4`, `2*v5e:4x4`, or a list of these, best first."""
+    project: str = "default"
+    capacity: Capacity = Capacity.ANY
+    priority: str = "normal/0"
+    max_runtime: str = UNLIMITED
+    """Time from the first attempt's start to the end, all attempts and waits between them included."""
+    max_wait: str = UNLIMITED
+    """Time in the queue before the first attempt; then the job ends `unschedulable`."""
+    grace: str = "30s"
+    """From SIGTERM to SIGKILL when the job is cancelled."""
+    retry: RetryPolicy = RetryPolicy()
+    checkpoint: CheckpointPolicy = CheckpointPolicy()
+    env_vars: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("name", "project"):
+            if not re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?", getattr(self, name)):
+                raise SpecError(name, "must be 1 to 63 of a-z 0-9 . _ - and begin and end with a letter or digit")
+        if not self.choices:
+            raise SpecError("slices", "name at least one slice, e.g. v5e:2x4")
+        _ = self.band, self.rank_in_band
+        for name in ("max_runtime", "max_wait", "grace"):
+            duration_ms(getattr(self, name), name)
+        if self.grace_ms > 3_600_000:
+            raise SpecError("grace", f"must be at most 1h, got {self.grace}")
+        _check_env_vars(self.env_vars)
+        for key, value in self.labels.items():
+            if not 1 <= len(key) <= 63 or len(value) > 255:
+                raise SpecError(f"labels.{key[:63]}", "a key has 1 to 63 characters, a value at most 255")
+
+    @property
+    def choices(self) -> tuple[SliceRequest, ...]:
+        """The acceptable slices, best first."""
+        texts = (self.slices,) if isinstance(self.slices, str) else self.slices
+        found = []
+        for index, text in enumerate(texts):
+            try:
+                found.append(SliceRequest.parse(text))
+            except ValueError as error:
+                raise SpecError("slices" if isinstance(self.slices, str) else f"slices[{index}]", str(error)) from None
+        return tuple(found)
+
+    @property
+    def band(self) -> Band:
+        return _priority(self.priority)[0]
+
+    @property
+    def rank_in_band(self) -> int:
+        """Higher goes first within a band and project."""
+        return _priority(self.priority)[1]
+
+    @property
+    def max_runtime_ms(self) -> int | None:
+        return duration_ms(self.max_runtime, "max_runtime")
+
+    @property
+    def max_wait_ms(self) -> int | None:
+        return duration_ms(self.max_wait, "max_wait")
+
+    @property
+    def grace_ms(self) -> int:
+        span = duration_ms(self.grace, "grace")
+        if span is None:
+            raise SpecError("grace", "cannot be unlimited; write e.g. 30s")
+        return span
+
+
+_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LONGEST_MS: Final = 3650 * 86_400_000
+
+
+def duration_ms(text: str, field_name: str) -> int | None:
+    """Read `90s`, `10m`, `2h30m`, `unlimited` (None) as milliseconds. Raises SpecError naming `field_name`."""
+    if text == UNLIMITED:
+        return None
+    if not re.fullmatch(r"(\d{1,9}(ms|s|m|h|d))+", text):
+        raise SpecError(field_name, f"{text!r} is not a time span; write e.g. 30s, 10m, 2h30m or unlimited")
+    span = sum(int(n) * _UNITS_MS[unit] for n, unit in re.findall(r"(\d+)(ms|s|m|h|d)", text))
+    if not 0 < span <= _LONGEST_MS:
+        raise SpecError(field_name, f"{text!r} must be more than 0 and at most 3650d")
+    return span
+
+
+def as_count(limit: Limit) -> int | None:
+    """A limit as a number; None is unlimited."""
+    return limit if isinstance(limit, int) else None
+
+
+def _priority(text: str) -> tuple[Band, int]:
+    match = re.fullmatch(r"(production|normal|batch)(?:/(-?\d{1,4}))?", text)
+    if not match:
+        raise SpecError("priority", f"{text!r} is not a priority; write production, normal or batch, and e.g. normal/10")
+    return Band[match[1].upper()], int(match[2] or 0)
+
+
+def _check_env_vars(env_vars: dict[str, str]) -> None:
+    total = 0
+    for key, value in env_vars.items():
+        path = f"env_vars.{key[:80]}"
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
+            raise SpecError(path, "a name is of letters, digits and _, and does not begin with a digit")
+        if key.startswith("PODWRIGHT_"):
+            raise SpecError(path, "names that begin with PODWRIGHT_ are ours")
+        size = len(f"{key}={value}".encode())
+        if "\0" in value or size > MAX_ENV_BYTES:
+            raise SpecError(path, f"must have no zero byte and at most {MAX_ENV_BYTES} bytes with its name, got {size}")
+        total += size
+    if total > MAX_ENV_TOTAL_BYTES:
+        raise SpecError("env_vars", f"all together at most {MAX_ENV_TOTAL_BYTES} bytes, got {total}")
