@@ -1,0 +1,67 @@
+# One command each: run, check, explain. `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Stamps say what is installed: the runtime alone is enough for `make demo`; checks and tests need both.
+RUNTIME := $(VENV)/.runtime-installed
+TESTING := $(VENV)/.testing-installed
+
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(RUNTIME) ## set everything up, train on two emulated TPU slices, lose a host half-way, recover
+	@$(BIN)/podwright demo
+
+.PHONY: test
+test: $(TESTING) ## run all tests
+	$(BIN)/pytest
+
+.PHONY: check
+check: $(TESTING) ## lint, format, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: lock
+lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
+	printf 'setuptools>=80\nuv\n' | $(COMPILE) - --output-file requirements-build.lock
+	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) pyproject.toml --group test --constraint requirements.lock --output-file requirements-test.lock
+
+.PHONY: clean
+clean: ## end what runs here and remove all that was built or written
+	@if [ -x $(BIN)/podwright ]; then for state in .podwright .podwright/demo; do \
+		PODWRIGHT_STATE=$$state $(BIN)/podwright down --quiet || true; done; fi
+	rm -rf $(VENV) .podwright build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ------------------------------------------------------------------------------------------------------------ installing
+
+# The installer and the build back end come pinned by hash too, so nothing unpinned is ever fetched.
+$(VENV)/.tools-installed: requirements-build.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "podwright needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12 …" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once; some minutes with a cold cache) …"
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "$(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	@touch $@
+
+$(RUNTIME): $(VENV)/.tools-installed requirements.lock pyproject.toml
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(TESTING): $(RUNTIME) requirements-test.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-test.lock
+	@touch $@
