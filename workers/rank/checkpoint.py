@@ -1,0 +1,156 @@
+"""A rank's checkpoints: saved by Orbax in the background, committed by rank 0, restored from the newest intact step.
+
+Layout: `<root>/<attempt>/<step>/` (Orbax's), `<root>/<attempt>/<step>.manifest.json`, `<root>/LATEST`. All methods of
+`Checkpoints` are called by all ranks at the same point; only rank 0 touches LATEST and the manifests.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workers.rank import latest, manifest
+from workers.rank.committer import Committer, Save
+from workers.rank.context import RankContext
+from workers.rank.failure import InvalidProgram, StorageUnavailable
+from workers.rank.manifest import Commit
+from workers.rank.progress import Reporter
+
+# Longer than any save; Orbax's threads wait this long for each other.
+SAVE_TIMEOUT_S = 1200
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a checkpoint holds: the state, on the shardings asked for, and the position in the data (plain JSON)."""
+
+    step: int
+    state: Any
+    position: dict[str, Any]
+
+
+class Checkpoints:
+    """Saving and restoring for one attempt. Create it after `distributed.initialize`, once per process."""
+
+    def __init__(self, context: RankContext, reporter: Reporter) -> None:
+        if context.checkpoint_root is None:
+            raise InvalidProgram("PODWRIGHT_CHECKPOINT_ROOT is not set: there is no place to save to")
+        self._context, self._reporter, self._root = context, reporter, context.checkpoint_root.absolute()
+        # Claim before Orbax makes a folder: a left-over process must not write at all.
+        self._commit = self._agree_on_commit()
+        self._manager = _manager(self._root / str(context.attempt))
+        self._committer: Committer | None = None
+        if context.rank == 0:
+            self._committer = Committer(
+                self._root, context.attempt, context.attempt_id, reporter, self._manager.wait_until_finished
+            )
+
+    @property
+    def restorable_step(self) -> int | None:
+        """The step that `restore` will give, or None for a job that never committed one."""
+        return self._commit.step if self._commit else None
+
+    def restore(self, target: Any) -> Restored:
+        """Read the agreed step. `target` is the state as `jax.ShapeDtypeStruct`s with shardings; any mesh will do.
+
+        Its files are proven intact by then, so what Orbax raises here means that the state has another structure, and
+        an older step would not help: it is not caught.
+        """
+        import orbax.checkpoint as ocp
+
+        assert self._commit is not None, "nothing to restore: ask restorable_step first"
+        restored = self._manager.restore(
+            self._commit.step,
+            directory=self._root / str(self._commit.attempt),
+            args=ocp.args.Composite(
+                state=ocp.args.PyTreeRestore(
+                    item=target, restore_args=ocp.checkpoint_utils.construct_restore_args(target)
+                ),
+                position=ocp.args.JsonRestore(),
+            ),
+        )
+        return Restored(self._commit.step, restored.state, restored.position)
+
+    def save(self, step: int, state: Any, position: dict[str, Any], step_at_ms: int) -> None:
+        """Start saving; returns when the state has been copied from the devices and may be donated.
+
+        `step_at_ms` is when the loop completed `step`. Blocks while the save before is still being written.
+        """
+        import orbax.checkpoint as ocp
+
+        started = time.monotonic()
+        try:
+            self._manager.save(
+                step,
+                args=ocp.args.Composite(state=ocp.args.PyTreeSave(state), position=ocp.args.JsonSave(position)),
+                force=True,
+            )
+        except OSError as error:
+            raise StorageUnavailable(f"{self._root}: {error}") from error
+        if self._committer:
+            blocked_ms = round((time.monotonic() - started) * 1000)
+            self._committer.take(Save(step, step_at_ms, started, blocked_ms))
+
+    def close(self) -> None:
+        """Return, on every rank, once all saves are committed: a rank that left earlier would call a run complete
+        whose last step may still be refused."""
+        from jax.experimental import multihost_utils
+
+        self._manager.close()
+        if self._committer:
+            self._committer.close()
+        multihost_utils.sync_global_devices("podwright: all saves are committed")
+
+    def _agree_on_commit(self) -> Commit | None:
+        """Rank 0 claims the folder and chooses the step; the others hear of it, and of nothing but it."""
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        commit = None
+        if self._context.rank == 0:
+            try:
+                commit = self._claim()
+            except OSError as error:
+                raise StorageUnavailable(f"{self._root}: {error}") from error
+        attempt, step = (commit.attempt, commit.step) if commit else (0, 0)
+        attempt, step = multihost_utils.broadcast_one_to_all(np.array([attempt, step], np.int32)).tolist()
+        return Commit(attempt, step) if attempt else None
+
+    def _claim(self) -> Commit | None:
+        attempt, attempt_id = self._context.attempt, self._context.attempt_id
+        newest = latest.claim(self._root, attempt, attempt_id)
+        commit, damaged = manifest.choose(self._root, newest)
+        for damage in damaged:
+            self._reporter.quarantined(damage.commit.step, damage.commit.path, damage.message)
+        if commit is None:
+            self._reporter.fresh()
+            return None
+        if commit.path != newest.path:
+            latest.rewind(self._root, attempt, attempt_id, commit.step, commit.path)
+        # After the rewind: a crash in between must not leave LATEST naming a step that has no manifest.
+        for damage in damaged:
+            manifest.quarantine(self._root, damage.commit)
+        self._reporter.restored(commit.step, commit.path)
+        return commit
+
+
+def _manager(folder: Path) -> Any:
+    import orbax.checkpoint as ocp
+
+    return ocp.CheckpointManager(
+        folder,
+        # Weights hardly compress, and compressing them would cost the CPU time that feeds the chips.
+        item_handlers={
+            "state": ocp.PyTreeCheckpointHandler(use_compression=False),
+            "position": ocp.JsonCheckpointHandler(),
+        },
+        options=ocp.CheckpointManagerOptions(
+            max_to_keep=None,  # the committer retires steps, by LATEST and not by what Orbax finds
+            enable_async_checkpointing=True,
+            # No post_finalization_callback: it runs before the commit.
+            async_options=ocp.AsyncOptions(timeout_secs=SAVE_TIMEOUT_S),
+            save_root_metadata=False,
+        ),
+    )
