@@ -1,0 +1,161 @@
+"""The actor on each host of a slice, kept warm: runs one rank at a time, tells how it is, ends all of it.
+
+Methods run one after the other on the actor's main thread, so the shims that they start live as long as the agent does.
+"""
+
+import random
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from os import environ
+from pathlib import Path
+from typing import Final
+
+import ray
+
+from orchestrator.domain.incident import RankExit
+from orchestrator.protocol import HostInfo
+from workers.host import streams
+from workers.host.environment import argv, contract_variables, rank_environment
+from workers.host.messages import STREAMS, HostOrder, HostStatus, Launched, RankOrder, Stream
+from workers.host.process import ProcessExit, RankProcess
+from workers.host.raylet import exit_with_raylet
+
+LEASE_S: Final = 10.0
+"""Without a poll for so long the supervisor is gone or cut off: the rank is ended, as others may take its place."""
+COORDINATOR_PORTS: Final = range(23_000, 24_000)
+"""Below the kernel's ephemeral range, so that no client socket takes one by chance."""
+
+
+class Agent:
+    """One host of a slice."""
+
+    def __init__(self, host: HostOrder) -> None:
+        self._host = host
+        self._root = Path(host.work_dir) / f"{host.slice_id}-{host.host}"
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._order: RankOrder | None = None
+        self._rank: RankProcess | None = None
+        self._exit: RankExit | None = None
+        self._renewed_at = time.monotonic()
+        exit_with_raylet(self._end_at_once)
+        threading.Thread(target=self._watch_lease, name="lease-watch", daemon=True).start()
+
+    def info(self) -> HostInfo:
+        """Which host this is."""
+        node_id = ray.get_runtime_context().get_node_id()
+        return HostInfo(self._host.host, node_id, ray.util.get_node_ip_address(), self._host.chips)
+
+    def reserve_port(self) -> int:
+        """A port for the coordinator that was free a moment ago. It is released here, for the rank to bind."""
+        for port in random.sample(COORDINATOR_PORTS, len(COORDINATOR_PORTS)):
+            with socket.socket() as probe:
+                try:
+                    probe.bind(("", port))
+                except OSError:
+                    continue
+                return port
+        raise RuntimeError(f"no port is free between {COORDINATOR_PORTS.start} and {COORDINATOR_PORTS.stop - 1}")
+
+    def launch(self, order: RankOrder) -> Launched:
+        """Start the rank; once per attempt, whatever is asked.
+
+        Raises:
+            RuntimeError: another attempt's processes are still here, or the shim did not start.
+            OSError: the attempt's folder cannot be written.
+        """
+        self._renewed_at = time.monotonic()
+        if self._order is not None and self._rank is not None:
+            if self._order.attempt_id == order.attempt_id:
+                return self._rank.launched
+            if not self._rank.drained():
+                raise RuntimeError(f"attempt {self._order.attempt_id} still has processes here")
+        folder = self._folder(order.attempt_id)
+        folder.mkdir(mode=0o700)
+        cache = Path(self._host.work_dir) / "compile-cache" / order.job_id
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / streams.FILES["spool"]).touch(mode=0o600)
+        if order.program.builtin is not None:
+            (folder / "config.json").write_text(order.program.config_json or "{}")
+        environment = rank_environment(environ, self._host, order, folder=folder, compile_cache=cache)
+        contract = contract_variables(self._host, order, folder)
+        marker = {f"PODWRIGHT_{name}": contract[f"PODWRIGHT_{name}"] for name in ("ATTEMPT_ID", "RANK", "SPOOL")}
+        self._order, self._exit = order, None
+        self._rank = RankProcess.launch(argv(order), environment, folder, marker)
+        return self._rank.launched
+
+    def poll(self, attempt_id: str | None) -> HostStatus:
+        """How the attempt's rank is; renews the lease."""
+        self._end_if_lapsed()  # an agent that was frozen must not take a late poll for a fresh one
+        self._renewed_at = time.monotonic()
+        if attempt_id is None or self._order is None or self._rank is None or self._order.attempt_id != attempt_id:
+            return HostStatus(attempt_id, None, True, {})
+        sizes, ended, drained = streams.sizes(self._folder(attempt_id)), self._rank.exit(), self._rank.drained()
+        if drained:
+            sizes = streams.sizes(self._folder(attempt_id))
+        if ended is not None and self._exit is None:
+            self._exit = self._report(self._order, ended)
+        return HostStatus(attempt_id, self._exit, drained, sizes)
+
+    def terminate(self, attempt_id: str) -> None:
+        """SIGTERM the attempt's rank, if it is here."""
+        if (rank := self._rank_of(attempt_id)) is not None:
+            rank.terminate()
+
+    def end(self, attempt_id: str) -> None:
+        """SIGKILL the attempt's rank and all that it started, if it is here."""
+        if (rank := self._rank_of(attempt_id)) is not None:
+            rank.end()
+
+    def read(self, attempt_id: str, offsets: Mapping[Stream, int], limit: int) -> dict[Stream, bytes]:
+        """New bytes of the attempt's streams from the given offsets, at most `limit` in all, the spool first."""
+        found: dict[Stream, bytes] = {}
+        for stream in STREAMS:
+            found[stream] = streams.read(self._folder(attempt_id), stream, offsets.get(stream, 0), limit)
+            limit -= len(found[stream])
+        return found
+
+    def forget(self, attempt_ids: tuple[str, ...]) -> None:
+        """Remove the files of attempts whose streams are stored elsewhere."""
+        for attempt_id in attempt_ids:
+            if self._order is None or self._order.attempt_id != attempt_id:
+                shutil.rmtree(self._folder(attempt_id), ignore_errors=True)
+
+    def _rank_of(self, attempt_id: str) -> RankProcess | None:
+        return self._rank if self._order is not None and self._order.attempt_id == attempt_id else None
+
+    def _folder(self, attempt_id: str) -> Path:
+        return self._root / attempt_id
+
+    def _report(self, order: RankOrder, ended: ProcessExit) -> RankExit:
+        folder = self._folder(order.attempt_id)
+        step, claim = streams.spool_evidence(folder)
+        return RankExit(
+            rank=order.rank,
+            slice_id=self._host.slice_id,
+            host=self._host.host,
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            lost=False,
+            ordered=ended.ordered,
+            exited_at_ms=ended.exited_at_ms,
+            last_step=step,
+            stderr_tail=streams.stderr_tail(folder),
+            claim=claim,
+        )
+
+    def _watch_lease(self) -> None:
+        while True:
+            time.sleep(0.5)
+            self._end_if_lapsed()
+
+    def _end_if_lapsed(self) -> None:
+        if self._rank is not None and time.monotonic() - self._renewed_at > LEASE_S:
+            self._rank.end()
+
+    def _end_at_once(self) -> None:
+        """The raylet is gone, and so is this host for everybody else. What is left ends with this process."""
+        if self._rank is not None:
+            self._rank.end()

@@ -1,0 +1,60 @@
+"""What a supervisor and its agents say to each other. Both run the same build, so these are plain values."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.domain.incident import RankExit
+from orchestrator.protocol import ProgramOrder
+
+Stream = Literal["spool", "stdout", "stderr"]
+
+STREAMS: tuple[Stream, ...] = ("spool", "stdout", "stderr")
+
+
+@dataclass(frozen=True, slots=True)
+class HostOrder:
+    """What an agent is told once: which host it is, and where its files go."""
+
+    slice_id: str
+    host: int
+    chips: int
+    emulated: bool
+    work_dir: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankOrder:
+    """One rank of one attempt, for the agent of its host."""
+
+    job_id: str
+    attempt_id: str
+    number: int
+    rank: int
+    rank_count: int
+    coordinator: str
+    program: ProgramOrder
+    env_vars: dict[str, str]
+    checkpoint_root: str
+    checkpoint_every_steps: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """The rank has a process."""
+
+    pid: int
+    started_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """What an agent answers to a poll about one attempt.
+
+    `exit` is set once the rank's process ended, `drained` once nothing that it started runs any more; `sizes` are final
+    from then on. An attempt that the agent never launched is drained and has no exit.
+    """
+
+    attempt_id: str | None
+    exit: RankExit | None
+    drained: bool
+    sizes: dict[Stream, int]

@@ -1,0 +1,75 @@
+"""The three files that a rank leaves behind: its spool, stdout and stderr; read by byte offset, and for evidence."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.domain.incident import Claim
+from workers.host.messages import STREAMS, Stream
+
+FILES: Final[dict[Stream, str]] = {"spool": "spool.jsonl", "stdout": "stdout.log", "stderr": "stderr.log"}
+TAIL_LINES: Final = 50
+TAIL_BYTES: Final = 8 * 1024
+EVIDENCE_BYTES: Final = 256 * 1024
+"""How far back in a spool the last step and a claim are looked for."""
+
+
+def read(folder: Path, stream: Stream, offset: int, limit: int) -> bytes:
+    """At most `limit` bytes from `offset`; empty where there are none yet, or no file."""
+    try:
+        with (folder / FILES[stream]).open("rb") as file:
+            file.seek(offset)
+            return file.read(limit)
+    except FileNotFoundError:
+        return b""
+
+
+def sizes(folder: Path) -> dict[Stream, int]:
+    """How many bytes each stream holds now."""
+    return {stream: _size(folder / FILES[stream]) for stream in STREAMS}
+
+
+def stderr_tail(folder: Path) -> tuple[str, ...]:
+    """The last 50 lines of stderr, at most 8 KiB, newest last; what is not UTF-8 becomes replacement characters."""
+    text = _end_of(folder / FILES["stderr"], TAIL_BYTES).decode("utf-8", errors="replace")
+    return tuple(text.splitlines()[-TAIL_LINES:])
+
+
+def spool_evidence(folder: Path) -> tuple[int | None, Claim | None]:
+    """The last step that the spool names, and what the program said about its own end if that is its last line."""
+    lines = list(_records(_end_of(folder / FILES["spool"], EVIDENCE_BYTES)))
+    step = next((line["step"] for line in reversed(lines) if type(line.get("step")) is int), None)
+    claim = None
+    if lines and lines[-1].get("type") == "failure":
+        claim = Claim(str(lines[-1].get("reason", "")), str(lines[-1].get("message", "")))
+    return step, claim
+
+
+def _records(data: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON objects among the lines. A shell script may write anything here, and a kill may leave half a line."""
+    for line in data.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _end_of(path: Path, limit: int) -> bytes:
+    size = _size(path)
+    if size == 0:
+        return b""
+    with path.open("rb") as file:
+        file.seek(max(0, size - limit))
+        data = file.read(limit)
+    # The first line is cut in two unless the file began within reach.
+    return data if size <= limit else data.partition(b"\n")[2] or data
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
