@@ -7,7 +7,7 @@ from orchestrator.domain.job import Attempt, Event, Job, RankStarted, Slice
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """All that changes about one job in one tick. If its fence misses, the whole of it is dropped and its facts stay."""
+    """All that changes about one job in one tick. If its fence misses, all of it is dropped and its facts stay."""
 
     seen_version: int
     job: Job

@@ -1,9 +1,9 @@
 """The wire between the control plane and a cluster: orders go down, facts come up. Versioned; imports the domain only.
 
-A cluster process long-polls `GET /api/v1/link/orders?revision=R` for its *whole* live order set and converges to it: what
-is absent is stopped. It posts facts to `POST /api/v1/link/facts`; each source numbers its facts from 1 and keeps them
-until they are acknowledged. Spools and logs go past the cluster process: supervisors post them with the attempt's token
-to `POST /api/v1/ingest/{attempt_id}`, by byte offset, at least once.
+A cluster process long-polls `GET /api/v1/link/orders?revision=R` for its *whole* live order set and converges to it:
+what is absent is stopped. It posts facts to `POST /api/v1/link/facts`; each source numbers its facts from 1 and keeps
+them until they are acknowledged. Spools and logs go past the cluster process: supervisors post them with the attempt's
+token to `POST /api/v1/ingest/{attempt_id}`, by byte offset, at least once.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class StopOrder:
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """One live attempt. Supervisors refuse a (leader epoch, attempt number) lower than one they have seen for the job."""
+    """One live attempt. Supervisors refuse a (leader epoch, attempt number) lower than one seen for the job."""
 
     epoch: int
     job_id: JobId
@@ -127,8 +127,8 @@ class GangReady:
 class GangEnded:
     """All processes of the attempt are gone, save those on lost hosts. Reported once, kept until acknowledged.
 
-    `trouble` is set when the gang ended for a cause that no rank's exit shows: `slice_lost`, `launch_failed`, `port_clash`;
-    or, for an ordered end, the stop order's reason. `lost_host_ms` is when the last sign of a lost host was seen.
+    `trouble` is set when the gang ended for a cause that no rank's exit shows (`slice_lost`, `launch_failed`,
+    `port_clash`) or, for an ordered end, to the stop order's reason. `last_sign_at_ms` is of a lost host.
     """
 
     kind: Literal["gang_ended"]

@@ -52,7 +52,7 @@ class RankExit:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The verdict on an attempt that did not complete: the reason, the rank to blame if there is one, in one sentence."""
+    """The verdict on an ended attempt: the reason, the rank to blame if there is one, in one sentence."""
 
     reason: Reason
     sentence: str

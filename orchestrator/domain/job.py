@@ -122,7 +122,7 @@ class Progress:
     total_steps: int | None = None
     committed_step: int | None = None
     resumed_step: int | None = None
-    """The step that it restored; None if it began at 0 or has not said yet."""
+    """The step that it restored; 0 if it began anew; None while it has not said."""
     first_step_at_ms: int | None = None
     last_report_at_ms: int | None = None
 

@@ -1,16 +1,16 @@
 """What a user submits: an immutable job spec. Text fields stay as written; properties give their values.
 
-Edges read it with a pydantic TypeAdapter (`api/specs.py`), which refuses unknown keys and wrong types; the rules here are
-those that types cannot say. Each raises `SpecError` with the field's path.
+Edges read it with a pydantic TypeAdapter (`api/specs.py`), which refuses unknown keys and wrong types; the rules here
+are those that types cannot say. Each raises `SpecError` with the field's path.
 """
 
 import re
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from orchestrator.domain.endings import Budget
-from orchestrator.domain.programs.train import TrainConfig
+from orchestrator.domain.programs import PROGRAMS
 from orchestrator.domain.topology import SliceRequest
 
 STRICT: Final = {"extra": "forbid", "strict": True}
@@ -58,7 +58,8 @@ class Program:
     __pydantic_config__ = STRICT
 
     builtin: Literal["train"] | None = None
-    config: TrainConfig | None = None
+    config: dict[str, Any] | None = None
+    """As written, its preset not yet filled in; checked by the program's own reader."""
     command: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -66,6 +67,8 @@ class Program:
             raise SpecError("", "give either builtin or command, not both and not none")
         if self.config is not None and self.builtin is None:
             raise SpecError("config", "only a builtin program has a config")
+        if self.builtin is not None:
+            self._check_config(self.builtin)
         if len(self.command) > MAX_COMMAND_PARTS:
             raise SpecError("command", f"at most {MAX_COMMAND_PARTS} parts, got {len(self.command)}")
         for index, part in enumerate(self.command):
@@ -73,6 +76,13 @@ class Program:
                 raise SpecError(f"command[{index}]", "must be text without zero bytes, and the first part a program")
             if len(part.encode()) > MAX_ENV_BYTES:
                 raise SpecError(f"command[{index}]", f"at most {MAX_ENV_BYTES} bytes, got {len(part.encode())}")
+
+
+    def _check_config(self, builtin: str) -> None:
+        try:
+            PROGRAMS[builtin](self.config or {})
+        except ValueError as error:
+            raise SpecError("config", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,8 @@ class JobSpec:
                 raise SpecError(name, "must be 1 to 63 of a-z 0-9 . _ - and begin and end with a letter or digit")
         if not self.choices:
             raise SpecError("slices", "name at least one slice, e.g. v5e:2x4")
+        if any(choice.count > 1 for choice in self.choices):
+            raise SpecError("slices", "a job runs on one slice in this version; multislice is not there yet")
         _ = self.band, self.rank_in_band
         for name in ("max_runtime", "max_wait", "grace"):
             duration_ms(getattr(self, name), name)
@@ -212,7 +224,7 @@ def as_count(limit: Limit) -> int | None:
 def _priority(text: str) -> tuple[Band, int]:
     match = re.fullmatch(r"(production|normal|batch)(?:/(-?\d{1,4}))?", text)
     if not match:
-        raise SpecError("priority", f"{text!r} is not a priority; write production, normal or batch, and e.g. normal/10")
+        raise SpecError("priority", f"{text!r} is not a priority; write production, normal or batch, or e.g. normal/10")
     return Band[match[1].upper()], int(match[2] or 0)
 
 

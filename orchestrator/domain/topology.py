@@ -14,7 +14,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One TPU generation. `name_counts` is what the number in an accelerator type counts per chip: `v4-8` is 4 chips."""
+    """One TPU generation. An accelerator type counts `name_counts` per chip: `v4-8` is 4 chips."""
 
     name: str
     type_prefix: str
@@ -34,9 +34,7 @@ GENERATIONS: Final[Mapping[str, Generation]] = MappingProxyType(
         g.name: g
         for g in (
             Generation("v2", "v2", 2, 2, ("2x2", "4x4", "4x8", "8x8", "8x16", "16x16"), 16 * GIB),
-            Generation(
-                "v3", "v3", 2, 2, ("2x2", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"), 32 * GIB
-            ),
+            Generation("v3", "v3", 2, 2, ("2x2", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"), 32 * GIB),
             Generation("v4", "v4", 2, 3, _3D, 32 * GIB),
             Generation("v5e", "v5litepod", 1, 2, _2D_E, 16 * GIB),
             Generation("v5p", "v5p", 2, 3, _3D, 95 * GIB),

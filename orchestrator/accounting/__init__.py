@@ -1,0 +1,1 @@
+"""Where every allocated chip-millisecond went, from the history of attempts. Pure."""

@@ -1,0 +1,1 @@
+"""The only loop that decides, and the pure function that it calls."""
