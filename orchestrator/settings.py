@@ -1,0 +1,67 @@
+"""Settings, read once by `main` from the command line and the environment; parts take only what they need of them."""
+
+import argparse
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class BadSettings(Exception):
+    """The settings do not fit together; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one control-plane process is told."""
+
+    state_dir: Path
+    host: str
+    port: int
+    """0: the port of the last start if it is free, else any."""
+    database_url: str
+    checkpoint_root: str
+    lease_ms: int
+    """How long a leader's lease row may stand still before another process takes over."""
+
+    @property
+    def loopback(self) -> bool:
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
+    """Settings from `argv`; `PODWRIGHT_DATABASE_URL` stands in for `--database-url`, which `ps` would show.
+
+    Raises:
+        BadSettings: a host that others can reach without `--allow-remote`.
+    """
+    parser = argparse.ArgumentParser(prog="python -m orchestrator.main", description="The control plane of Podwright.")
+    parser.add_argument("--state-dir", required=True, type=Path, help="folder of everything that this server keeps")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", default=0, type=int, help="0 (default): the one of the last start, else any free one")
+    parser.add_argument("--database-url", help="default: SQLite in the state folder")
+    parser.add_argument("--checkpoint-root", help="folder or gs:// address; default: in the state folder")
+    parser.add_argument("--lease-seconds", default=5.0, type=float)
+    parser.add_argument("--allow-remote", action="store_true", help="listen on a host that is not loopback")
+    given = parser.parse_args(argv)
+    if not is_loopback(given.host) and not given.allow_remote:
+        raise BadSettings(f"{given.host} can be reached from other machines; add --allow-remote if that is meant")
+    state_dir: Path = given.state_dir.absolute()
+    database_url = given.database_url or environ.get("PODWRIGHT_DATABASE_URL")
+    return Settings(
+        state_dir=state_dir,
+        host=given.host,
+        port=given.port,
+        database_url=database_url or f"sqlite+aiosqlite:///{state_dir / 'podwright.db'}",
+        checkpoint_root=given.checkpoint_root or str(state_dir / "checkpoints"),
+        lease_ms=int(given.lease_seconds * 1000),
+    )

@@ -1,0 +1,60 @@
+"""What clusters tell: that they are there, and what they saw."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Final
+
+from sqlalchemy import insert, select, update
+
+from orchestrator.domain.ids import ClusterId
+from orchestrator.protocol import Fact
+from orchestrator.store import rows
+from orchestrator.store.commands import events
+from orchestrator.store.database import WriteTx
+from orchestrator.store.schema import clusters, fact_sources, facts
+
+_NEWS_AFTER_MS: Final = 30_000
+"""A cluster that was silent for this long and speaks again may change what the scheduler can do."""
+
+
+async def see_cluster(tx: WriteTx, cluster_id: ClusterId, now_ms: int) -> None:
+    """Note that the cluster's process spoke."""
+    seen = (await tx.ask(select(clusters.c.seen_at_ms).where(clusters.c.id == cluster_id))).scalar_one_or_none()
+    if seen is None:
+        # Begins at the wall clock and not at 1: a cluster that outlived a lost database must not find its old revision.
+        await tx.tell(insert(clusters).values(id=cluster_id, seen_at_ms=now_ms, order_revision=now_ms))
+    else:
+        await tx.tell(update(clusters).where(clusters.c.id == cluster_id).values(seen_at_ms=now_ms))
+    if seen is None or now_ms - seen > _NEWS_AFTER_MS:
+        await events.stir(tx)
+
+
+async def add_facts(tx: WriteTx, cluster_id: ClusterId, seen: Iterable[Fact]) -> Mapping[str, int]:
+    """Keep the facts that are new, each source's in order; for each source the highest number that is kept by now."""
+    acknowledged: dict[str, int] = {}
+    in_order = sorted(seen, key=lambda fact: (fact.source, fact.sequence))
+    for source, of_source in groupby(in_order, key=lambda fact: fact.source):
+        acknowledged[source] = await _add_facts_of(tx, cluster_id, source, of_source)
+    return acknowledged
+
+
+async def _add_facts_of(tx: WriteTx, cluster_id: ClusterId, source: str, seen: Iterable[Fact]) -> int:
+    mine = (fact_sources.c.cluster_id == cluster_id) & (fact_sources.c.source == source)
+    before = (await tx.ask(select(fact_sources.c.acknowledged).where(mine))).scalar_one_or_none() or 0
+    new = {fact.sequence: fact for fact in seen if fact.sequence > before}
+    if not new:
+        return before
+    added = [
+        {
+            "cluster_id": cluster_id,
+            "source": source,
+            "sequence": fact.sequence,
+            "body": rows.FACT_BODY.dump_json(fact.body).decode(),
+        }
+        for fact in new.values()
+    ]
+    await tx.tell(insert(facts), added)
+    high = max(new)
+    await tx.put(fact_sources, [{"cluster_id": cluster_id, "source": source, "acknowledged": high}])
+    await events.stir(tx)
+    return high

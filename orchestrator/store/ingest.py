@@ -1,0 +1,129 @@
+"""Take in what ranks wrote: logs to blobs, spools to rows. Posted at least once, kept exactly once.
+
+A stream's offset and the rows that its bytes became are committed together, so a post that is repeated, torn or lost
+half-way adds nothing twice and leaves nothing out.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sqlalchemy import select
+
+from orchestrator.domain.errors import NotFound, Superseded
+from orchestrator.domain.ids import AttemptId
+from orchestrator.domain.job import Attempt, Event
+from orchestrator.protocol import Offset
+from orchestrator.store import reports
+from orchestrator.store.blobs import Blobs, log_name
+from orchestrator.store.commands import events
+from orchestrator.store.database import Database, ReadTx, WriteTx
+from orchestrator.store.queries import jobs as job_queries
+from orchestrator.store.schema import streams
+from orchestrator.store.spool import SpoolPart, read_spool
+
+StreamName = Literal["spool", "stdout", "stderr"]
+Stream = tuple[int, StreamName]
+"""A rank and the name of one of its streams."""
+
+LATE_MS: Final = 600_000
+"""For so long after an attempt's end its last reports are taken: supervisors keep them while we are away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes `[offset, offset + len)` of one rank's stream."""
+
+    rank: int
+    stream: StreamName
+    offset: int
+    data: bytes
+
+    def beyond(self, stored: int) -> "Piece | None":
+        """What of it is not stored yet; None if that is nothing, or if bytes before it are missing."""
+        if not self.offset <= stored < self.offset + len(self.data):
+            return None
+        return Piece(self.rank, self.stream, stored, self.data[stored - self.offset :])
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A piece whose bytes are new, and what they said."""
+
+    piece: Piece
+    part: SpoolPart
+
+
+async def ingest(
+    database: Database, blobs: Blobs, attempt_id: AttemptId, pieces: Sequence[Piece], now_ms: int
+) -> tuple[Offset, ...]:
+    """Keep what is new of each piece; for each stream that was posted the next byte that is wanted.
+
+    Raises:
+        NotFound: no such attempt.
+        Superseded: it is no longer the current one, and these reports come too late.
+    """
+    async with database.read() as tx:
+        attempt = await _current(tx, attempt_id, pieces, now_ms)
+        stored = await stored_offsets(tx, attempt_id)
+    read = await asyncio.to_thread(_read, blobs, attempt, pieces, stored)
+    async with database.write() as tx:
+        await _current(tx, attempt_id, pieces, now_ms)
+        for one in read:
+            await _keep(tx, attempt, one, now_ms)
+        stored = await stored_offsets(tx, attempt_id)
+    posted = dict.fromkeys((piece.rank, piece.stream) for piece in pieces)
+    return tuple(Offset(rank, stream, stored.get((rank, stream), 0)) for rank, stream in posted)
+
+
+async def _current(tx: ReadTx, attempt_id: AttemptId, pieces: Sequence[Piece], now_ms: int) -> Attempt:
+    """The attempt, if it may still report: the newest may until a while after its end, older ones then only logs."""
+    attempt = await job_queries.attempt(tx, attempt_id)
+    if attempt is None:
+        raise NotFound(f"there is no attempt {attempt_id}")
+    in_time = attempt.ended_at_ms is None or now_ms < attempt.ended_at_ms + LATE_MS
+    newest = attempt.number == await job_queries.newest_number(tx, attempt.job_id)
+    only_logs = all(piece.stream != "spool" for piece in pieces)
+    if not in_time or not (newest or only_logs):
+        raise Superseded
+    return attempt
+
+
+def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], stored: Mapping[Stream, int]) -> list[_Read]:
+    """Outside any transaction: written bytes of a log count only once the offset has passed them."""
+    reached = dict(stored)
+    read: list[_Read] = []
+    for piece in pieces:
+        new = piece.beyond(reached.get((piece.rank, piece.stream), 0))
+        if new is None:
+            continue
+        if piece.stream == "spool":
+            part = read_spool(new.data, new.offset)
+        else:
+            blobs.write_at(log_name(attempt.job_id, attempt.id, piece.rank, piece.stream), new.offset, new.data)
+            part = SpoolPart((), len(new.data), invalid=0)
+        reached[piece.rank, piece.stream] = new.offset + part.length
+        read.append(_Read(new, part))
+    return read
+
+
+async def _keep(tx: WriteTx, attempt: Attempt, read: _Read, now_ms: int) -> None:
+    new, part = read.piece, read.part
+    stream = (streams.c.attempt_id == attempt.id) & (streams.c.rank == new.rank) & (streams.c.stream == new.stream)
+    row = (await tx.ask(select(streams.c.offset, streams.c.invalid).where(stream))).one_or_none()
+    stored, invalid = (row.offset, row.invalid) if row is not None else (0, 0)
+    if stored != new.offset:
+        return  # another post of the same bytes was faster
+    after = {"offset": stored + part.length, "invalid": invalid + part.invalid}
+    await tx.put(streams, [{"attempt_id": attempt.id, "rank": new.rank, "stream": new.stream, **after}])
+    await reports.record(tx, attempt, new.rank, part.records)
+    if part.invalid and not invalid:
+        says = f"rank {new.rank} reported lines that could not be read; they are skipped and counted"
+        await events.append(tx, [Event("spool.invalid", now_ms, says, attempt.job_id, attempt.id)])
+
+
+async def stored_offsets(tx: ReadTx, attempt_id: AttemptId) -> dict[Stream, int]:
+    """How many bytes of each of the attempt's streams are stored."""
+    asked = select(streams.c.rank, streams.c.stream, streams.c.offset).where(streams.c.attempt_id == attempt_id)
+    return {(row.rank, row.stream): row.offset for row in await tx.ask(asked)}

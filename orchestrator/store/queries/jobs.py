@@ -1,0 +1,106 @@
+"""Jobs and their attempts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from orchestrator.domain.errors import NotFound
+from orchestrator.domain.ids import AttemptId, JobId
+from orchestrator.domain.job import Attempt, Job, Progress, RankStarted
+from orchestrator.domain.lifecycle import JobState
+from orchestrator.store import rows
+from orchestrator.store.database import ReadTx
+from orchestrator.store.schema import attempts, jobs, progress, ranks
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs a list holds; None is any."""
+
+    state: JobState | None = None
+    name: str | None = None
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    jobs: tuple[Job, ...]
+    next_before: int | None
+    """Where the next page begins; None at the end. A place in the order of submission: new jobs do not shift it."""
+
+
+async def find(tx: ReadTx, id_or_name: str) -> Job:
+    """The job of that id, or else the newest one of that name.
+
+    Raises:
+        NotFound: there is neither.
+    """
+    by_id = (await tx.ask(select(jobs).where(jobs.c.id == id_or_name))).mappings().one_or_none()
+    if by_id is not None:
+        return rows.job_of(by_id)
+    newest = select(jobs).where(jobs.c.name == id_or_name).order_by(jobs.c.row_id.desc()).limit(1)
+    named = (await tx.ask(newest)).mappings().one_or_none()
+    if named is None:
+        raise NotFound(f"there is no job with the id or name {id_or_name[:80]!r}")
+    return rows.job_of(named)
+
+
+async def page(tx: ReadTx, wanted: JobFilter, limit: int, before: int | None) -> JobPage:
+    """At most `limit` jobs, newest first, submitted before the place `before`."""
+    asked = select(jobs).order_by(jobs.c.row_id.desc()).limit(limit + 1)
+    if wanted.state is not None:
+        asked = asked.where(jobs.c.state == wanted.state.value)
+    if wanted.name is not None:
+        asked = asked.where(jobs.c.name == wanted.name)
+    if wanted.project is not None:
+        asked = asked.where(jobs.c.project == wanted.project)
+    if before is not None:
+        asked = asked.where(jobs.c.row_id < before)
+    found = (await tx.ask(asked)).mappings().all()
+    more = len(found) > limit
+    return JobPage(tuple(rows.job_of(row) for row in found[:limit]), found[limit - 1]["row_id"] if more else None)
+
+
+async def attempts_of(tx: ReadTx, job_id: JobId) -> tuple[Attempt, ...]:
+    """All attempts of a job, first to last."""
+    asked = select(attempts).where(attempts.c.job_id == job_id).order_by(attempts.c.number)
+    return tuple(rows.attempt_of(row) for row in (await tx.ask(asked)).mappings())
+
+
+async def attempt(tx: ReadTx, attempt_id: AttemptId) -> Attempt | None:
+    row = (await tx.ask(select(attempts).where(attempts.c.id == attempt_id))).mappings().one_or_none()
+    return None if row is None else rows.attempt_of(row)
+
+
+async def attempt_by_number(tx: ReadTx, job_id: JobId, number: int | None) -> Attempt:
+    """The attempt of that number, or the newest one.
+
+    Raises:
+        NotFound: the job has no such attempt.
+    """
+    asked = select(attempts).where(attempts.c.job_id == job_id)
+    if number is not None:
+        asked = asked.where(attempts.c.number == number)
+    asked = asked.order_by(attempts.c.number.desc()).limit(1)
+    row = (await tx.ask(asked)).mappings().one_or_none()
+    if row is None:
+        raise NotFound(f"job {job_id} has no attempt {'yet' if number is None else number}")
+    return rows.attempt_of(row)
+
+
+async def newest_number(tx: ReadTx, job_id: JobId) -> int:
+    """The number of the job's newest attempt; 0 if it has none."""
+    asked = select(func.max(attempts.c.number)).where(attempts.c.job_id == job_id)
+    return int((await tx.ask(asked)).scalar_one() or 0)
+
+
+async def progress_of(tx: ReadTx, attempt_ids: Sequence[AttemptId]) -> dict[AttemptId, Progress]:
+    """What each of these attempts reported; those that never did are absent."""
+    found = (await tx.ask(select(progress).where(progress.c.attempt_id.in_(attempt_ids)))).mappings()
+    return {report.attempt_id: report for report in map(rows.progress_of, found)}
+
+
+async def ranks_of(tx: ReadTx, attempt_id: AttemptId) -> tuple[RankStarted, ...]:
+    found = await tx.ask(select(ranks).where(ranks.c.attempt_id == attempt_id).order_by(ranks.c.rank))
+    return tuple(rows.rank_of(row) for row in found.mappings())

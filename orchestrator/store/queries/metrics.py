@@ -1,0 +1,73 @@
+"""Reported numbers: raw as each attempt and rank gave them, or joined over the job's attempts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from orchestrator.domain.ids import JobId
+from orchestrator.store.database import ReadTx
+from orchestrator.store.schema import attempts, points, progress
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    series: str
+    attempt: int
+    """The attempt's number."""
+    rank: int
+    step: int
+    value: float
+    at_ms: int
+
+
+async def raw_points(
+    tx: ReadTx, job_id: JobId, series: Iterable[str] = (), attempt: int | None = None
+) -> tuple[Point, ...]:
+    """All points by series, step, attempt and rank; without `series` those of every series."""
+    asked = (
+        select(points, attempts.c.number)
+        .join(attempts, attempts.c.id == points.c.attempt_id)
+        .where(points.c.job_id == job_id)
+        .order_by(points.c.series, points.c.step, attempts.c.number, points.c.rank)
+    )
+    if wanted := tuple(series):
+        asked = asked.where(points.c.series.in_(wanted))
+    if attempt is not None:
+        asked = asked.where(attempts.c.number == attempt)
+    return tuple(
+        Point(
+            row["series"],
+            row["number"],
+            row["rank"],
+            row["step"],
+            float(row["not_finite"] if row["value"] is None else row["value"]),
+            row["at_ms"],
+        )
+        for row in (await tx.ask(asked)).mappings()
+    )
+
+
+async def resumed_steps(tx: ReadTx, job_id: JobId) -> dict[int, int]:
+    """For each attempt number the step that it began from, if it has said so."""
+    asked = (
+        select(attempts.c.number, progress.c.resumed_step)
+        .join(progress, progress.c.attempt_id == attempts.c.id)
+        .where(attempts.c.job_id == job_id, progress.c.resumed_step.is_not(None))
+    )
+    return {row.number: row.resumed_step for row in await tx.ask(asked)}
+
+
+def joined(raw: Iterable[Point], resumed: Mapping[int, int]) -> tuple[Point, ...]:
+    """One point per series and step, as if the job had run once: what a restart undid is gone.
+
+    The newest attempt that has a step wins, and of its ranks the lowest. Steps of older attempts beyond the step from
+    which a newer one resumed were undone by it, whether or not it has reached them again.
+    """
+    best: dict[tuple[str, int], Point] = {}
+    for point in raw:
+        undone = any(number > point.attempt and point.step > step for number, step in resumed.items())
+        rival = best.get((point.series, point.step))
+        if not undone and (rival is None or (point.attempt, -point.rank) > (rival.attempt, -rival.rank)):
+            best[point.series, point.step] = point
+    return tuple(sorted(best.values(), key=lambda point: (point.series, point.step)))

@@ -1,0 +1,40 @@
+"""What a tick reads, in one transaction."""
+
+from typing import Final
+
+from sqlalchemy import select
+
+from orchestrator.domain.lifecycle import TERMINAL
+from orchestrator.store import rows
+from orchestrator.store.database import ReadTx
+from orchestrator.store.schema import attempts, clusters, facts, jobs, meta, progress, slices
+from orchestrator.world import World
+
+_FACTS_AT_ONCE: Final = 1000
+"""The oldest; what is left is read by the next tick, which follows at once."""
+
+
+async def revision(tx: ReadTx) -> int:
+    """Raised by every write that may change a decision."""
+    return int((await tx.ask(select(meta.c.revision))).scalar_one())
+
+
+async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
+    live = attempts.c.ended_at_ms.is_(None)
+    open_jobs = select(jobs).where(jobs.c.state.not_in(sorted(TERMINAL))).order_by(jobs.c.row_id)
+    live_progress = select(progress).join(attempts, attempts.c.id == progress.c.attempt_id).where(live)
+    reports = [rows.progress_of(row) for row in (await tx.ask(live_progress)).mappings()]
+    arrived = select(facts).order_by(facts.c.row_id).limit(_FACTS_AT_ONCE)
+    return World(
+        now_ms=now_ms,
+        epoch=epoch,
+        jobs=tuple(rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings()),
+        attempts=tuple(
+            rows.attempt_of(row)
+            for row in (await tx.ask(select(attempts).where(live).order_by(attempts.c.ordered_at_ms))).mappings()
+        ),
+        progress={report.attempt_id: report for report in reports},
+        slices=tuple(rows.slice_of(r) for r in (await tx.ask(select(slices).order_by(slices.c.id))).mappings()),
+        clusters=tuple(rows.cluster_of(r) for r in (await tx.ask(select(clusters).order_by(clusters.c.id))).mappings()),
+        facts=tuple(rows.fact_of(row) for row in (await tx.ask(arrived)).mappings()),
+    )

@@ -1,0 +1,122 @@
+"""Spool records to rows: points, phases, checkpoints, and the attempt's one line of progress."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import update
+
+from orchestrator.domain.job import Attempt, Event, Progress
+from orchestrator.store import rows
+from orchestrator.store.commands import events
+from orchestrator.store.database import WriteTx
+from orchestrator.store.queries import jobs as job_queries
+from orchestrator.store.schema import checkpoints, phases, points, progress
+from orchestrator.store.spool import CheckpointReport, Metrics, Phase, Record, Step
+
+
+async def record(tx: WriteTx, attempt: Attempt, rank: int, records: Sequence[Record]) -> None:
+    """Keep one rank's records, in the order of its spool."""
+    if not records:
+        return
+    await tx.put(points, [row for r in records if isinstance(r, Metrics) for row in _point_rows(attempt, rank, r)])
+    await tx.put(phases, [_phase_row(attempt, rank, r) for r in records if isinstance(r, Phase)])
+    for report in records:
+        if isinstance(report, CheckpointReport):
+            await _record_checkpoint(tx, attempt, report)
+    known = await job_queries.progress_of(tx, [attempt.id])
+    after = known.get(attempt.id, Progress(attempt.id))
+    for one in records:
+        after = progressed(after, rank, one)
+    await tx.put(progress, [rows.progress_row(replace(after, last_report_at_ms=_later(after, records)))])
+
+
+def progressed(before: Progress, rank: int, record: Record) -> Progress:
+    """The progress after one more record. Phase and steps are rank 0's; a checkpoint is whoever's reports it."""
+    match record:
+        case CheckpointReport(event="committed"):
+            return replace(before, committed_step=max(record.step, before.committed_step or 0))
+        case CheckpointReport(event="restored" | "fresh"):
+            return replace(before, resumed_step=record.step)
+        case Phase() if rank == 0:
+            return replace(before, phase=record.phase)
+        case Step() if rank == 0:
+            total = before.total_steps if record.total_steps is None else record.total_steps
+            return replace(_stepped(before, record), step=record.step, total_steps=total)
+        case Metrics() if rank == 0:
+            return replace(_stepped(before, record), step=max(record.step, before.step or 0))
+    return before
+
+
+def _stepped(before: Progress, record: Step | Metrics) -> Progress:
+    if before.first_step_at_ms is None and record.step > (before.resumed_step or 0):
+        return replace(before, first_step_at_ms=record.at_ms)
+    return before
+
+
+def _later(before: Progress, records: Sequence[Record]) -> int:
+    return max(before.last_report_at_ms or 0, *(record.at_ms for record in records))
+
+
+def _point_rows(attempt: Attempt, rank: int, metrics: Metrics) -> list[dict[str, Any]]:
+    key = {"attempt_id": attempt.id, "rank": rank, "step": metrics.step}
+    rest = {"job_id": attempt.job_id, "at_ms": metrics.at_ms}
+    return [{**key, "series": name, **rest, **_value(value)} for name, value in metrics.values.items()]
+
+
+def _value(value: float) -> dict[str, Any]:
+    """Finite numbers as they are, others by name: SQLite would keep a NaN as NULL."""
+    if value != value:
+        return {"value": None, "not_finite": "NaN"}
+    if value in (float("inf"), float("-inf")):
+        return {"value": None, "not_finite": "Infinity" if value > 0 else "-Infinity"}
+    return {"value": value, "not_finite": None}
+
+
+def _phase_row(attempt: Attempt, rank: int, phase: Phase) -> dict[str, Any]:
+    return {
+        "attempt_id": attempt.id,
+        "rank": rank,
+        "position": phase.position,
+        "phase": phase.phase,
+        "at_ms": phase.at_ms,
+    }
+
+
+async def _record_checkpoint(tx: WriteTx, attempt: Attempt, report: CheckpointReport) -> None:
+    if report.event == "committed":
+        await tx.add_new(checkpoints, [_checkpoint_row(attempt, report)])
+    elif report.event == "quarantined":
+        damaged = (checkpoints.c.job_id == attempt.job_id) & (checkpoints.c.path == report.path)
+        await tx.tell(update(checkpoints).where(damaged).values(state="quarantined"))
+    data = (("step", report.step), ("path", report.path or None))
+    says = _says(attempt, report)
+    await events.append(
+        tx, [Event(f"checkpoint.{report.event}", report.at_ms, says, attempt.job_id, attempt.id, data=data)]
+    )
+
+
+def _checkpoint_row(attempt: Attempt, report: CheckpointReport) -> dict[str, Any]:
+    return {
+        "attempt_id": attempt.id,
+        "step": report.step,
+        "job_id": attempt.job_id,
+        "path": report.path,
+        "bytes": report.bytes,
+        "step_at_ms": report.step_at_ms,
+        "save_ms": report.save_ms,
+        "blocked_ms": report.blocked_ms,
+        "at_ms": report.at_ms,
+        "state": "committed",
+    }
+
+
+def _says(attempt: Attempt, report: CheckpointReport) -> str:
+    match report.event:
+        case "committed":
+            return f"step {report.step} is committed"
+        case "restored":
+            return f"attempt {attempt.number} goes on from step {report.step}"
+        case "quarantined":
+            return f"the checkpoint of step {report.step} is damaged and set aside"
+    return f"attempt {attempt.number} begins at step 0"

@@ -1,0 +1,300 @@
+"""The tables. Constraints restate the invariants: what the code must never do, the database refuses."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from orchestrator.domain.job import Desired, SliceState
+from orchestrator.domain.lifecycle import TERMINAL, JobState
+
+metadata: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_ROW_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only under INTEGER
+_LIVE: Final = text("ended_at_ms IS NULL")
+
+
+def _quoted(values: Iterable[str]) -> str:
+    return ", ".join(f"'{value}'" for value in sorted(values))
+
+
+def _one_of(column: str, values: Iterable[str]) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({_quoted(values)})", name=column)
+
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+)
+"""One row. `revision` is raised by every write that may change a decision."""
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("created_at_ms", BigInteger, nullable=False),
+    _one_of("kind", ("admin", "cluster")),
+)
+
+clusters = Table(
+    "clusters",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("seen_at_ms", BigInteger, nullable=False),
+    Column("order_revision", BigInteger, nullable=False),
+)
+
+slices = Table(
+    "slices",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("cluster_id", Text, ForeignKey("clusters.id"), nullable=False),
+    Column("pool", Text, nullable=False),
+    Column("shape", Text, nullable=False),
+    Column("capacity", Text, nullable=False),
+    Column("incarnation", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("updated_at_ms", BigInteger, nullable=False),
+    _one_of("state", SliceState),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("row_id", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("id", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("desired", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at_ms", BigInteger, nullable=False),
+    Column("queued_at_ms", BigInteger, nullable=False),
+    Column("started_at_ms", BigInteger),
+    Column("ended_at_ms", BigInteger),
+    Column("not_before_ms", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("stalls", Integer, nullable=False),
+    Column("preemptions", Integer, nullable=False),
+    Column("infra", Integer, nullable=False),
+    Column("without_progress", Integer, nullable=False),
+    Column("committed_step", BigInteger),
+    Column("reason", Text),
+    Column("message", Text, nullable=False),
+    Column("events", BigInteger, nullable=False),
+    UniqueConstraint("id"),
+    _one_of("state", JobState),
+    _one_of("desired", Desired),
+    CheckConstraint(f"(ended_at_ms IS NOT NULL) = (state IN ({_quoted(TERMINAL)}))", name="ended"),
+    Index("ix_jobs_state", "state", "row_id"),
+    Index("ix_jobs_name", "name", "row_id"),
+    sqlite_autoincrement=True,
+)
+"""`row_id` is the order of submission; `events` is how many events the job has, so that their numbers have no gap."""
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("token_hash", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("body_hash", Text, nullable=False),
+    Column("job_id", Text, ForeignKey("jobs.id"), nullable=False),
+    Column("created_at_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("token_hash", "key"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("job_id", Text, ForeignKey("jobs.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("cluster_id", Text, ForeignKey("clusters.id"), nullable=False),
+    Column("slices", Text, nullable=False),
+    Column("chips", Integer, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("ordered_at_ms", BigInteger, nullable=False),
+    Column("ready_at_ms", BigInteger),
+    Column("stop", Text),
+    Column("detected_at_ms", BigInteger),
+    Column("last_sign_at_ms", BigInteger),
+    Column("ended_at_ms", BigInteger),
+    Column("reason", Text),
+    Column("cause", Text),
+    UniqueConstraint("job_id", "number"),
+    CheckConstraint("(ended_at_ms IS NULL) = (reason IS NULL)", name="ends_with_a_reason"),
+    Index("uq_attempts_one_live", "job_id", unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE),
+)
+
+placements = Table(
+    "placements",
+    metadata,
+    Column("slice_id", Text, ForeignKey("slices.id"), primary_key=True),
+    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
+)
+"""Only of live attempts: a slice holds at most one."""
+
+ranks = Table(
+    "ranks",
+    metadata,
+    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("slice_id", Text, nullable=False),
+    Column("host", Integer, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("started_at_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("attempt_id", "rank"),
+)
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("row_id", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("cluster_id", Text, ForeignKey("clusters.id"), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    UniqueConstraint("cluster_id", "source", "sequence"),
+    sqlite_autoincrement=True,
+)
+"""Not yet taken in; deleted with the change that they cause."""
+
+fact_sources = Table(
+    "fact_sources",
+    metadata,
+    Column("cluster_id", Text, ForeignKey("clusters.id"), nullable=False),
+    Column("source", Text, nullable=False),
+    Column("acknowledged", BigInteger, nullable=False),
+    PrimaryKeyConstraint("cluster_id", "source"),
+)
+
+streams = Table(
+    "streams",
+    metadata,
+    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("stream", Text, nullable=False),
+    Column("offset", BigInteger, nullable=False),
+    Column("invalid", BigInteger, nullable=False),
+    PrimaryKeyConstraint("attempt_id", "rank", "stream"),
+    _one_of("stream", ("spool", "stdout", "stderr")),
+)
+"""How far each stream is stored, and how many of a spool's lines could not be read."""
+
+progress = Table(
+    "progress",
+    metadata,
+    Column("attempt_id", Text, ForeignKey("attempts.id"), primary_key=True),
+    Column("phase", Text),
+    Column("step", BigInteger),
+    Column("total_steps", BigInteger),
+    Column("committed_step", BigInteger),
+    Column("resumed_step", BigInteger),
+    Column("first_step_at_ms", BigInteger),
+    Column("last_report_at_ms", BigInteger),
+)
+
+points = Table(
+    "points",
+    metadata,
+    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("series", Text, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("job_id", Text, ForeignKey("jobs.id"), nullable=False),
+    Column("value", Float(53)),
+    Column("not_finite", Text),
+    Column("at_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("attempt_id", "rank", "series", "step"),
+    _one_of("not_finite", ("NaN", "Infinity", "-Infinity")),
+    CheckConstraint("(value IS NULL) <> (not_finite IS NULL)", name="one_value"),
+    Index("ix_points_job_id_series", "job_id", "series"),
+)
+"""What is not finite is kept by name: SQLite turns a NaN into NULL."""
+
+phases = Table(
+    "phases",
+    metadata,
+    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("attempt_id", "rank", "position"),
+)
+"""`position` is the line's byte offset in its spool: two phases of one millisecond keep their order."""
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("job_id", Text, ForeignKey("jobs.id"), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("bytes", BigInteger),
+    Column("step_at_ms", BigInteger),
+    Column("save_ms", BigInteger),
+    Column("blocked_ms", BigInteger),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    PrimaryKeyConstraint("attempt_id", "step"),
+    _one_of("state", ("committed", "quarantined")),
+    Index("ix_checkpoints_job_id_step", "job_id", "step"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("job_id", Text, ForeignKey("jobs.id")),
+    Column("sequence", BigInteger),
+    Column("attempt_id", Text),
+    Column("slice_id", Text),
+    Column("kind", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("data", Text, nullable=False),
+    UniqueConstraint("job_id", "sequence"),
+    CheckConstraint("(job_id IS NULL) = (sequence IS NULL)", name="numbered"),
+    sqlite_autoincrement=True,
+)
+"""Append-only, written in the transaction of its change."""

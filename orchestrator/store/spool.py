@@ -1,0 +1,175 @@
+"""What a rank's spool says. One JSON object a line; a line that cannot be read is skipped and counted, never fatal.
+
+Anybody's program may write these lines (`echo … >> $PODWRIGHT_SPOOL`), so nothing about them is taken on trust. In a
+`metrics` record only the values that are wrong are skipped; the others of the same record are kept.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeGuard
+
+from orchestrator.store import strict_json
+
+MAX_LINE_BYTES: Final = 1 << 20
+_MAX_INT: Final = 2**63 - 1
+_MAX_NAME: Final = 1024
+_NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    at_ms: int
+    step: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    at_ms: int
+    phase: str
+    position: int
+    """Of its line in the spool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    at_ms: int
+    step: int
+    total_steps: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointReport:
+    at_ms: int
+    event: str
+    step: int
+    path: str
+    bytes: int | None
+    step_at_ms: int | None
+    save_ms: int | None
+    blocked_ms: int | None
+
+
+Record = Metrics | Phase | Step | CheckpointReport
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolPart:
+    """What some whole lines of a spool said."""
+
+    records: tuple[Record, ...]
+    length: int
+    """Bytes up to the end of the last whole line; the rest is still being written."""
+    invalid: int
+    """How many lines, or values in them, were skipped."""
+
+
+class _Invalid(ValueError):
+    """A line or value of a wrong type."""
+
+
+def read_spool(data: bytes, offset: int) -> SpoolPart:
+    """Read the whole lines of `data`, which begins at byte `offset` of its spool and at the beginning of a line."""
+    length = data.rfind(b"\n") + 1
+    if not length and len(data) > MAX_LINE_BYTES:
+        # Such a line would never be whole within what one post may hold, and would block the spool for ever.
+        return SpoolPart((), len(data), invalid=1)
+    records: list[Record] = []
+    invalid, position = 0, offset
+    for line in _lines(data[:length]):
+        try:
+            found, skipped = _read_line(line, position)
+        except ValueError:
+            found, skipped = None, 1
+        if found is not None:
+            records.append(found)
+        invalid += skipped
+        position += len(line)
+    return SpoolPart(tuple(records), length, invalid)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return [line + b"\n" for line in data.split(b"\n")[:-1]]
+
+
+def _read_line(line: bytes, position: int) -> tuple[Record | None, int]:
+    """The line's record, and how many of its values were skipped. A `failure` is the supervisor's to read, not ours."""
+    if not line.strip():
+        return None, 0
+    fields = strict_json.parse(line)
+    if not isinstance(fields, dict):
+        raise _Invalid
+    match fields.get("type"):
+        case "metrics":
+            return _metrics(fields)
+        case "phase":
+            return Phase(_count(fields, "at_ms"), _text(fields, "phase"), position), 0
+        case "progress":
+            return Step(_count(fields, "at_ms"), _count(fields, "step"), _optional_count(fields, "total_steps")), 0
+        case "checkpoint":
+            return _checkpoint(fields), 0
+        case "failure":
+            return None, 0
+    raise _Invalid
+
+
+def _metrics(fields: Mapping[str, Any]) -> tuple[Metrics, int]:
+    values = fields.get("values")
+    if not isinstance(values, dict):
+        raise _Invalid
+    kept: dict[str, float] = {}
+    for name, value in values.items():
+        number = _number(value)
+        if number is not None and 1 <= len(name) <= _MAX_NAME and "\0" not in name:
+            kept[name] = number
+    return Metrics(_count(fields, "at_ms"), _count(fields, "step"), kept), len(values) - len(kept)
+
+
+def _checkpoint(fields: Mapping[str, Any]) -> CheckpointReport:
+    event = fields.get("event")
+    if event not in ("committed", "restored", "quarantined", "fresh"):
+        raise _Invalid
+    return CheckpointReport(
+        at_ms=_count(fields, "at_ms"),
+        event=event,
+        step=0 if event == "fresh" else _count(fields, "step"),
+        path="" if event == "fresh" else _text(fields, "path"),
+        bytes=_optional_count(fields, "bytes"),
+        step_at_ms=_optional_count(fields, "step_at_ms"),
+        save_ms=_optional_count(fields, "save_ms"),
+        blocked_ms=_optional_count(fields, "blocked_ms"),
+    )
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, str):
+        return _NOT_FINITE.get(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _count(fields: Mapping[str, Any], key: str) -> int:
+    value = fields.get(key)
+    if not _is_count(value):
+        raise _Invalid
+    return value
+
+
+def _optional_count(fields: Mapping[str, Any], key: str) -> int | None:
+    return None if fields.get(key) is None else _count(fields, key)
+
+
+def _text(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key)
+    if not isinstance(value, str) or not 1 <= len(value) <= 4096 or "\0" in value:
+        raise _Invalid
+    return value
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_INT
