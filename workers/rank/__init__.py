@@ -41,7 +41,7 @@ def phase(name: str) -> None:
 
 
 def report(step: int, total_steps: int | None = None, **values: float) -> None:
-    """`step` steps are complete. Every rank calls it (one that stops is found by that); `values` are taken from rank 0."""
+    """`step` steps are complete. Every rank calls it (a silent one counts as hung); `values` are rank 0's."""
     reporter = _reporter()
     reporter.progress(step, total_steps)
     if values:

@@ -21,11 +21,10 @@ _PEER_LOST = (
     "connection closed by peer",
     "connection reset by peer",
     "coordination service",
-    "coordinationservice",
 )
 
 
-class RankFailure(Exception):
+class RankFailure(Exception):  # named for what happened, like the endings
     """A failure whose reason is known where it is raised. The message is one sentence for the job's owner."""
 
     reason: ClassVar[str] = "program_error"

@@ -104,7 +104,10 @@ def _owned(root: Path, attempt: int, attempt_id: str) -> Latest:
 
 
 def _superseded(owner: Latest, attempt: int, attempt_id: str) -> str:
-    return f"attempt {attempt} ({attempt_id}) is superseded: attempt {owner.attempt} ({owner.attempt_id}) owns the checkpoints"
+    return (
+        f"attempt {attempt} ({attempt_id}) is superseded: "
+        f"the checkpoints belong to attempt {owner.attempt} ({owner.attempt_id})"
+    )
 
 
 @contextmanager

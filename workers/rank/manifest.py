@@ -1,8 +1,8 @@
 """Manifests: the proof that a step is complete, and the choice of the step to restore.
 
 `<root>/<attempt>/<step>.manifest.json` lies beside the step's folder, which belongs to Orbax, and lists the files in it
-with size and CRC-32. It is written after the step's data is final and before LATEST names the step; it is deleted before
-the data is. A step without a manifest does not exist. Standard library only; does not touch LATEST.
+with size and CRC-32. It is written after the step's data is final and before LATEST names the step, and deleted before
+the data. A step without a manifest does not exist. Standard library only; does not touch LATEST.
 """
 
 from __future__ import annotations

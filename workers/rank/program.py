@@ -21,8 +21,8 @@ def run_builtin(name: str, environment: Mapping[str, str]) -> NoReturn:
     """Run `jobs.<name>.run(context, reporter) -> bool` and end the process.
 
     It returns True when the program is complete and False when it saved and left early because of a notice. Exit codes:
-    0 complete, 143 left early, 1 failed (the reason is in the spool). Raises ValueError, with no spool to write to, when
-    `environment` does not describe a rank.
+    0 complete, 143 left early, 1 failed (the reason is in the spool). Raises ValueError when `environment` does not
+    describe a rank: then there is no spool to write to.
     """
     context = RankContext.from_environment(environment)
     reporter = Reporter(Spool(context.spool), context.rank)
