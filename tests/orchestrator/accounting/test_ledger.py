@@ -1,5 +1,7 @@
 """Every chip-millisecond is in one bucket, and in the right one."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,4 +87,4 @@ def test_whatever_the_clocks_say_the_intervals_cover_the_attempt_once(phases, re
     edges = [(interval.since_ms, interval.until_ms) for interval in found]
     assert edges[0][0] == 0
     assert edges[-1][1] == 1000
-    assert all(until == since for (_, until), (since, _) in zip(edges, edges[1:], strict=False))
+    assert all(until == since for (_, until), (since, _) in pairwise(edges))
