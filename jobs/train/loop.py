@@ -112,8 +112,10 @@ class Loop:
                 self._finish(pending)  # before the save: a checkpoint never holds what a NaN made
                 pending = None
                 self._save(done, state)
-            if noticed and done < steps:
-                return False
+                if noticed and done < steps:
+                    return False
+                if done < steps:
+                    self.reporter.phase("train")
         return True
 
     def _finish(self, pending: tuple[int, Metrics] | None) -> None:
@@ -140,5 +142,3 @@ class Loop:
         self.checkpoints.save(step, state, self.batches.position(step), step_at_ms)
         # The time of a save is no step's time.
         self._seen = (self._seen[0], self._seen[1] + time.monotonic() - blocked_from)
-        if step < self.config.steps:
-            self.reporter.phase("train")
