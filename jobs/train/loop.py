@@ -60,14 +60,10 @@ def place(config: TrainConfig) -> Placement:
         raise InvalidProgram(f"config.mesh: {error}") from error
     if config.data.batch % placement.batch_ways:
         raise InvalidProgram(f"data.batch={config.data.batch} does not divide over {placement.batch_ways} devices")
-    split = {
-        "D": placement.mesh.shape["fsdp"],
-        "H": placement.mesh.shape["tensor"],
-        "F": placement.mesh.shape["tensor"],
-    }
-    for letter, ways in split.items():
-        if getattr(config.model, letter) % ways:
-            raise InvalidProgram(f"model.{letter}={getattr(config.model, letter)} does not divide over {ways} devices")
+    for letter, axis in {"D": "fsdp", "H": "tensor", "F": "tensor"}.items():
+        size, ways = getattr(config.model, letter), placement.mesh.shape[axis]
+        if size % ways:
+            raise InvalidProgram(f"model.{letter}={size} does not divide over {ways} devices")
     return placement
 
 

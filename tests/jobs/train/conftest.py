@@ -14,7 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
+
+# Before any backend starts. Not by XLA_FLAGS, which every process that another test starts would inherit.
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 8)
 
 DEADLINE_S = 60
 REPOSITORY = Path(__file__).parents[3]
@@ -60,6 +65,13 @@ class Gang:
     def output(self, rank: int) -> str:
         """The end of what a rank printed."""
         return (self.folder / f"output-{self.attempt}-{rank}").read_text()[-4000:]
+
+
+@pytest.fixture(autouse=True)
+def no_silent_broadcasting() -> Iterator[None]:
+    """Arrays of different rank may not be combined by accident."""
+    with jax.numpy_rank_promotion("raise"):
+        yield
 
 
 @pytest.fixture

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from workers.rank.failure import EXIT_PREEMPTED
 
 # Small enough that a gang of two starts, compiles and runs in some seconds.
 TINY = {
@@ -95,3 +99,22 @@ def test_an_invalid_config_ends_the_rank_with_that_reason(gang, tmp_path, config
     (failure,) = refused.records("failure")
     assert failure["reason"] == "invalid_program"
     assert failure["message"] == "config.model: D=30 is not divisible by H=4"
+
+
+def test_a_notice_ends_a_run_at_a_saved_step_and_a_lost_step_is_never_a_fresh_start(gang, tmp_path):
+    endless = TINY | {"steps": 1_000_000, "checkpoint_every": 1_000_000}
+    noticed = gang(tmp_path, 1, endless, rank_count=1)
+    noticed.wait_until(lambda: any(record["step"] for record in noticed.records("progress")))
+    noticed.ranks[0].send_signal(signal.SIGTERM)
+    assert noticed.exit_codes() == [EXIT_PREEMPTED], noticed.output(0)
+    saved = latest(tmp_path)
+    last_step = noticed.records("metrics")[-1]["step"]
+    assert (saved["step"], saved["path"]) == (last_step, f"1/{last_step}")
+    assert noticed.records("failure") == []
+
+    shutil.rmtree(tmp_path / "checkpoints" / saved["path"])
+    lost = gang(tmp_path, 2, endless, rank_count=1)
+    assert lost.exit_codes() == [1]
+    (failure,) = lost.records("failure")
+    assert failure["reason"] == "nothing_restorable"
+    assert lost.records("checkpoint") == []
