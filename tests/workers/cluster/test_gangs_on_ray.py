@@ -63,7 +63,7 @@ def test_the_first_failure_ends_the_others_which_are_collateral(rig: Rig) -> Non
 def test_a_stubborn_gang_is_gone_after_its_grace(rig: Rig) -> None:
     rig.wait_for_slice(FIRST)
     code = (
-        "import os, signal, time; signal.signal(15, 1); os.fork() or os.setsid(); print(1, flush=True); time.sleep(600)"
+        "import os, signal, time; signal.signal(15, 1); os.fork() or os.setsid(); print(1, flush=True); time.sleep(99)"
     )
     rig.plane.order(an_order("stubborn", FIRST, sys.executable, "-c", code))
     until(lambda: rig.plane.stream("stubborn", 1, "stdout") or None, "it runs")
