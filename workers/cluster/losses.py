@@ -14,9 +14,9 @@ from orchestrator.domain.ids import SliceId
 from orchestrator.domain.incident import RankExit
 from orchestrator.protocol import GangEnded, RunOrder, SliceDown
 from workers.host.agent import LEASE_S
+from workers.slice.gang import SLICE_LOST
 from workers.slice.outbox import Outbox
 
-TROUBLE: Final = "slice_lost"
 DRAIN_MS: Final = 1_000
 """From when Ray knows no agent of a dead supervisor until their ranks are gone: each ends with its agent."""
 DRAIN_BY_LEASE_MS: Final = int((LEASE_S + 2) * 1000)
@@ -59,6 +59,14 @@ class Losses:
         log.warning("%s", message)
         self._outbox.add(SliceDown("slice_down", SliceId(slice_id), incarnation, message, self._now_ms()))
 
+    def slice_released(self, slice_id: str, why: str) -> None:
+        """We ended the slice's supervisor ourselves: it may not be offered until it is reserved anew."""
+        incarnation = self._incarnations.get(slice_id)
+        if incarnation is not None:
+            self._reported.add(incarnation)
+            message = f"slice {slice_id} is reserved anew: {why}"
+            self._outbox.add(SliceDown("slice_down", SliceId(slice_id), incarnation, message, self._now_ms()))
+
     def attempt_gone(self, order: RunOrder, slice_id: str, *, host_0_lost: bool, agents_gone: bool) -> None:
         """An order names a slice without a supervisor: report the attempt's end, once its processes had time to end.
 
@@ -74,7 +82,7 @@ class Losses:
         now_ms = self._now_ms()
         exits = (_lost_rank_0(slice_id),) if host_0_lost and slice_id == order.slices[0] else ()
         message = _why(slice_id, host_0_lost)
-        self._outbox.add(GangEnded("gang_ended", order.attempt_id, TROUBLE, message, exits, now_ms - needed, now_ms))
+        self._outbox.add(GangEnded("gang_ended", order.attempt_id, SLICE_LOST, message, exits, now_ms - needed, now_ms))
 
 
 def _why(slice_id: str, host_0_lost: bool) -> str:

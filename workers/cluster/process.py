@@ -84,6 +84,7 @@ class ClusterProcess:
             case Release(slice_id, why):
                 log.info("slice %s is released: %s", slice_id, why)
                 self._slices.release(slice_id)
+                self._losses.slice_released(slice_id, why)
             case Start(slice_id, order):
                 self._slices.start(slice_id, order)
             case Stop(slice_id, attempt_id, stop):

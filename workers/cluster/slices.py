@@ -67,17 +67,18 @@ class Slices:
             work_dir=self._work_dir,
             server=self._server,
         )
-        self._supervisors[slice_id] = (
-            ray.remote(Supervisor)
-            .options(
-                name=supervisor_name(slice_id),
-                lifetime="detached",
-                num_cpus=0,
-                max_restarts=0,
-                label_selector={labels.SLICE: slice_id, labels.HOST: "0"},
-            )
-            .remote(SLICE_PLAN.dump_json(plan).decode())
-        )
+        options = {
+            "name": supervisor_name(slice_id),
+            "lifetime": "detached",
+            "num_cpus": 0,
+            "max_restarts": 0,
+            "label_selector": {labels.SLICE: slice_id, labels.HOST: "0"},
+        }
+        try:
+            supervisor = ray.remote(Supervisor).options(**options).remote(SLICE_PLAN.dump_json(plan).decode())
+        except ValueError:  # the name is still taken: next round
+            return
+        self._supervisors[slice_id] = supervisor
         log.info("slice %s is being reserved, incarnation %s", slice_id, plan.incarnation)
 
     def release(self, slice_id: str) -> None:
@@ -87,13 +88,15 @@ class Slices:
 
     def start(self, slice_id: str, order: RunOrder) -> None:
         """Pass the order to run on. What comes of it shows in the supervisor's state and facts."""
-        supervisor = self._supervisors[slice_id]
-        answer = self._gather({slice_id: supervisor.start.remote(RUN_ORDER.dump_json(order).decode(), self._server)})
-        log.info("attempt %s on %s: %s", order.attempt_id, slice_id, answer.get(slice_id, "no answer yet"))
+        if (supervisor := self._supervisors.get(slice_id)) is not None:
+            answer = supervisor.start.remote(RUN_ORDER.dump_json(order).decode(), self._server)
+            words = self._gather({slice_id: answer}).get(slice_id, "no answer yet")
+            log.info("attempt %s on %s: %s", order.attempt_id, slice_id, words)
 
     def stop(self, slice_id: str, attempt_id: str, stop: StopOrder) -> None:
         """Pass the order to stop on."""
-        self._supervisors[slice_id].stop.remote(attempt_id, stop.reason, stop.grace_ms)
+        if (supervisor := self._supervisors.get(slice_id)) is not None:
+            supervisor.stop.remote(attempt_id, stop.reason, stop.grace_ms)
 
     def end_agents(self, slice_id: str, incarnation: str) -> bool:
         """End the agents that a dead supervisor left; whether none is left. Ray ends them too, in its own time."""

@@ -17,6 +17,7 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 LAUNCH_TIMEOUT_MS: Final = 30_000
 FLUSH_TIMEOUT_MS: Final = 10_000
 """How long the report waits for the last bytes while nobody takes them."""
+SLICE_LOST: Final = "slice_lost"
 SUPERSEDED: Final = "superseded"
 """The trouble of an attempt that is no longer wanted: the orders lack it, or its reports get 409 or 410."""
 
@@ -169,6 +170,9 @@ class Gang:
         failed = [found for found in exits if found is not None and not found.ok]
         if failed:
             first = min(failed, key=lambda found: found.exited_at_ms or 0)
+            if all(found.ordered for found in failed):
+                # Not by us: agents end ranks when no poll comes, so this supervisor was frozen or cut off.
+                return self._fail(SLICE_LOST, f"slice {first.slice_id} was cut off from its supervisor")
             return self._fail(None, f"rank {first.rank} on {first.slice_id}/{first.host} {first.says}")
         if all(exits):
             self._begin_to_end(None, "every rank exited 0")

@@ -72,6 +72,7 @@ class Uploader:
         back_off_s = 0.1
         with httpx.Client(timeout=REQUEST_TIMEOUT_S, headers={"Authorization": f"Bearer {self._token}"}) as client:
             while not self._nothing_left():
+                self._wake.clear()
                 try:
                     more = self._send_once(client)
                     back_off_s = 0.1
@@ -82,7 +83,6 @@ class Uploader:
                 else:
                     if not more:
                         self._wake.wait(EVERY_S)
-                self._wake.clear()
         self._done.set()
 
     def _nothing_left(self) -> bool:
