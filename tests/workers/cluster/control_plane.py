@@ -38,6 +38,8 @@ class ControlPlane:
         self.streams: defaultdict[tuple[str, int, str], bytearray] = defaultdict(bytearray)
         self.refused: set[str] = set()
         """Attempts whose reports get 409."""
+        self.away = False
+        """Nobody takes facts or streams: 503."""
         self._runs: dict[str, RunOrder] = {}
         self._revision = 1
         self._changed = threading.Condition()
@@ -129,6 +131,8 @@ class ControlPlane:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if plane.away:
+                    return self._answer(503)
                 if self.path == "/api/v1/link/facts":
                     return self._answer(200, plane.take_facts(body))
                 attempt_id = self.path.removeprefix("/api/v1/ingest/")
