@@ -5,7 +5,6 @@ import pytest
 
 from orchestrator.store.spool import MAX_LINE_BYTES, CheckpointReport, Metrics, Phase, Record, Step, read_spool
 
-
 COMMITTED = {"type": "checkpoint", "event": "committed", "step": 7, "path": "p"}
 
 
