@@ -13,7 +13,7 @@ from orchestrator.client import Client, ServerError, UnavailableError
 def client_of(answers: Iterator[Any], seen: list[httpx.Request]) -> Client:
     def answer(request: httpx.Request) -> httpx.Response:
         seen.append(request)
-        given = next(answers)
+        given: httpx.Response | Exception = next(answers)
         if isinstance(given, Exception):
             raise given
         return given

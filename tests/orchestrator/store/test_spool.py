@@ -108,6 +108,13 @@ def test_read_spool_goes_only_as_far_as_lines_are_whole() -> None:
     assert read_spool(b'{"type":', 0).length == 0
 
 
+def test_read_spool_takes_an_unfinished_line_once_nothing_more_can_come() -> None:
+    unfinished = line(type="progress", step=3)[:-1]
+    part = read_spool(unfinished, 0, grows=False)
+    assert (part.records, part.length) == ((Step(5, 3, None),), len(unfinished))
+    assert read_spool(b'{"type":', 0, grows=False).invalid == 1
+
+
 def test_read_spool_places_each_phase_by_its_own_line() -> None:
     first = line(type="phase", phase="init")
     part = read_spool(first + line(type="phase", phase="train"), 1000)
