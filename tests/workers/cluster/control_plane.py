@@ -29,6 +29,13 @@ T = TypeVar("T")
 POLL_S = 5.0
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that are killed in the middle of a request are part of the tests."""
+
+
 class ControlPlane:
     """Holds the orders that a test sets, and everything that came up, each fact once."""
 
@@ -43,8 +50,7 @@ class ControlPlane:
         self._runs: dict[str, RunOrder] = {}
         self._revision = 1
         self._changed = threading.Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 

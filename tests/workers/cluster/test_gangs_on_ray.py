@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from orchestrator.protocol import FactBody, GangEnded, GangReady, SliceDown, StopOrder
+from orchestrator.protocol import FactBody, GangEnded, GangReady, SliceDown, SliceUp, StopOrder
 from tests.workers.cluster.rig import Rig, an_order, until
 from workers.host.drill import kill_host, kill_raylet_only
 
@@ -87,6 +87,8 @@ def test_a_killed_cluster_process_finds_the_gang_running_and_reports_its_end(rig
     log = rig.state_dir / "cluster-process.log"
     until(lambda: f"slice {FIRST} has a supervisor already" in log.read_text() or None, "it is adopted")
     assert sorted(ranks_of("kept")) == sorted(before)
+    ups = [fact.body for fact in rig.plane.facts if isinstance(fact.body, SliceUp) and fact.body.slice_id == FIRST]
+    assert len({up.incarnation for up in ups}) == 1
     gate.touch()
     found = ended(rig, "kept")
     assert found.trouble is None
