@@ -61,6 +61,16 @@ def end_tree(root: Identity, grace_s: float) -> None:
     wait_gone([root, *family], grace_s=5)
 
 
+def kill_tree(root: Identity) -> None:
+    """SIGKILL a process and all its descendants at once, as a power cut would.
+
+    They are listed first: once the root is gone the others belong to init and cannot be found.
+    """
+    family = {root, *_descendants(root)}
+    kill_all(family)
+    wait_gone(family, grace_s=5)
+
+
 def marked(mark: str) -> set[Identity]:
     """All processes whose environment carries `mark`: the offspring of a launch, orphans included."""
     entry = f"{MARK}={mark}".encode()
