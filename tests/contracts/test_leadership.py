@@ -129,12 +129,14 @@ async def test_the_loop_ticks_when_time_makes_it_due(database: Database, clock: 
 async def test_a_tick_that_fails_is_tried_again_and_the_loop_goes_on(database: Database, clock: ManualClock) -> None:
     leading, decider = leadership(database, clock, "one"), Decider()
     decider.failures = 2
-    running = asyncio.create_task(Loop(database, clock, decider, new_id, leading).run())
+    stopping = asyncio.Event()
+    running = asyncio.create_task(Loop(database, clock, decider, new_id, leading).run(stopping))
     for _ in range(200):
         if len(decider.worlds) >= 3:
             break
         await asyncio.sleep(0.01)
         clock.advance(100)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    stopping.set()
+    database.commits.ring()
+    await running
     assert len(decider.worlds) >= 3
