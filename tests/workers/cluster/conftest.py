@@ -23,7 +23,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         emulator = subprocess.Popen([*command, *options], stdout=log, stderr=log, start_new_session=True)
     rig = Rig(ControlPlane(TOKEN), state_dir, emulator)
     try:
-        until(lambda: (state_dir / "cluster.json").exists() or emulator.poll() is not None or None, "Ray is up", 120)
+        until(lambda: (state_dir / "cluster.json").exists() or emulator.poll() is not None or None, "Ray is up", 170)
         assert emulator.poll() is None, (state_dir / "emulator.log").read_text()
         rig.start_cluster_process()
         yield rig

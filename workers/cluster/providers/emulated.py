@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 import signal
@@ -16,10 +17,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psutil
 
@@ -27,8 +28,12 @@ from orchestrator.domain.topology import SliceShape
 from workers.host import labels
 from workers.host.drill import end_all
 
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
 NAMESPACE: Final = "podwright"
 LOOPBACK: Final = "127.0.0.1"
+START_TRIES: Final = 4
 OBJECT_STORE_BYTES: Final = 80 * 1024 * 1024
 """Ray's smallest is 75 MiB. Nothing of ours travels through the object store."""
 
@@ -151,7 +156,7 @@ class EmulatedCluster:
             "temp_dir": str(temp_dir),
         }
         head = {**self._common, "num_cpus": 0, "include_dashboard": False, "include_log_monitor": False}
-        self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
+        self._cluster: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
         self._hosts: dict[tuple[str, int], tuple[EmulatedHost, Any]] = {}
         self._died_at: dict[tuple[str, int], float] = {}
         for index in range(options.count):
@@ -186,10 +191,24 @@ class EmulatedCluster:
     def _add(self, slice_id: str, host: int) -> None:
         chips = self._shape.chips_per_host
         names = labels.of_host(slice_id, host, self._shape, pool=self._pool, capacity="spot")
-        node = self._cluster.add_node(
-            **self._common, num_cpus=1, resources={"TPU": chips}, labels={**names, labels.EMULATED: "true"}
-        )
+        arguments = {**self._common, "num_cpus": 1, "resources": {"TPU": chips}}
+        node = _patiently(lambda: self._cluster.add_node(**arguments, labels={**names, labels.EMULATED: "true"}))
         self._hosts[slice_id, host] = EmulatedHost(slice_id, host, node.node_id, _raylet(node).pid, chips), node
+
+
+def _patiently(start: Callable[[], T]) -> T:
+    """Call `start` until it succeeds, a few times; what a failed try left running is killed.
+
+    Ray gives a node 30 s, which cannot be set and is too short while other processes keep all cores busy.
+    """
+    before = set(psutil.Process().children(recursive=True))
+    for _ in range(START_TRIES - 1):
+        try:
+            return start()
+        except Exception as error:  # noqa: BLE001  Ray raises nothing narrower
+            log.warning("a Ray node did not start, trying again: %s", error)
+            end_all(set(psutil.Process().children(recursive=True)) - before, timeout_s=20)
+    return start()
 
 
 def _raylet(node: Any) -> subprocess.Popen[bytes]:
