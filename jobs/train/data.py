@@ -64,9 +64,7 @@ class Batches:
         """Check a restored position. Another text (a new Python, say) may go on but is said, since it is not exact."""
         here = self.position(step)
         if position != here:
-            log.warning(
-                "the text differs from the checkpoint's, so this is not an exact resume: %s, was %s", here, position
-            )
+            log.warning("not an exact resume: the text differs from the checkpoint's (%s, was %s)", here, position)
 
 
 def read_text(files: list[Path], max_bytes: int) -> np.ndarray:

@@ -60,14 +60,10 @@ def place(config: TrainConfig) -> Placement:
         raise InvalidProgram(f"config.mesh: {error}") from error
     if config.data.batch % placement.batch_ways:
         raise InvalidProgram(f"data.batch={config.data.batch} does not divide over {placement.batch_ways} devices")
-    split = {
-        "D": placement.mesh.shape["fsdp"],
-        "H": placement.mesh.shape["tensor"],
-        "F": placement.mesh.shape["tensor"],
-    }
-    for letter, ways in split.items():
-        if getattr(config.model, letter) % ways:
-            raise InvalidProgram(f"model.{letter}={getattr(config.model, letter)} does not divide over {ways} devices")
+    for letter, axis in {"D": "fsdp", "H": "tensor", "F": "tensor"}.items():
+        size, ways = getattr(config.model, letter), placement.mesh.shape[axis]
+        if size % ways:
+            raise InvalidProgram(f"model.{letter}={size} does not divide over {ways} devices")
     return placement
 
 
@@ -112,8 +108,10 @@ class Loop:
                 self._finish(pending)  # before the save: a checkpoint never holds what a NaN made
                 pending = None
                 self._save(done, state)
-            if noticed and done < steps:
-                return False
+                if noticed and done < steps:
+                    return False
+                if done < steps:
+                    self.reporter.phase("train")
         return True
 
     def _finish(self, pending: tuple[int, Metrics] | None) -> None:
@@ -140,5 +138,3 @@ class Loop:
         self.checkpoints.save(step, state, self.batches.position(step), step_at_ms)
         # The time of a save is no step's time.
         self._seen = (self._seen[0], self._seen[1] + time.monotonic() - blocked_from)
-        if step < self.config.steps:
-            self.reporter.phase("train")

@@ -55,9 +55,8 @@ class Attention(nnx.Module):
         qkv_DCHK, out_HKD = (_use(weight, placement, x_BTD.dtype) for weight in (self.qkv_DCHK, self.out_HKD))
         q_BTHK, k_BSHK, v_BSHK = jnp.moveaxis(jnp.einsum("BTD,DCHK->BTCHK", x_BTD, qkv_DCHK), 2, 0)
         q_BTHK, k_BSHK = rotate(q_BTHK), rotate(k_BSHK)
-        scores_BHTS = jnp.einsum("BTHK,BSHK->BHTS", q_BTHK, k_BSHK).astype(
-            jnp.float32
-        )  # softmax in bf16 loses the tail
+        # Softmax in float32: bfloat16 loses the tail.
+        scores_BHTS = jnp.einsum("BTHK,BSHK->BHTS", q_BTHK, k_BSHK).astype(jnp.float32)
         T = x_BTD.shape[1]
         causal_TS = jnp.tril(jnp.ones((T, T), bool))
         scores_BHTS = jnp.where(causal_TS[None, None], scores_BHTS * q_BTHK.shape[-1] ** -0.5, -jnp.inf)
@@ -103,11 +102,15 @@ class Transformer(nnx.Module):
     def __call__(self, tokens_BT: jax.Array, placement: Placement) -> jax.Array:
         """Logits [B, T, V] in float32 for tokens [B, T]."""
         embedding_VD = _use(self.embedding_VD, placement, compute_dtype(self.compute))
-        x_BTD = embedding_VD[tokens_BT] * embedding_VD.shape[1] ** 0.5
+        x_BTD = self.decode(embedding_VD[tokens_BT] * embedding_VD.shape[1] ** 0.5, placement)
+        return jnp.einsum("BTD,VD->BTV", x_BTD, embedding_VD).astype(jnp.float32)
+
+    def decode(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
+        """From embedded tokens to normed features, in which place t knows of places up to t."""
         x_BTD = placement.split(x_BTD, ("batch", None, None))
         for block in self.blocks:
             x_BTD = block(x_BTD, placement)
-        return jnp.einsum("BTD,VD->BTV", self.final_norm(x_BTD), embedding_VD).astype(jnp.float32)
+        return self.final_norm(x_BTD)
 
 
 def rotate(x_BTHK: jax.Array) -> jax.Array:

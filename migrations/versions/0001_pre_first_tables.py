@@ -15,7 +15,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("order_revision", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_clusters"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_clusters")),
     )
     op.create_table(
         "jobs",
@@ -43,15 +43,15 @@ def upgrade() -> None:
         sa.Column("message", sa.Text(), nullable=False),
         sa.Column("events", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
-            "(ended_at_ms IS NOT NULL) = (state IN ('CANCELLED', 'FAILED', 'SUCCEEDED'))", name="ck_jobs_ended"
+            "(ended_at_ms IS NOT NULL) = (state IN ('CANCELLED', 'FAILED', 'SUCCEEDED'))", name=op.f("ck_jobs_ended")
         ),
-        sa.CheckConstraint("desired IN ('cancelled', 'run')", name="ck_jobs_desired"),
+        sa.CheckConstraint("desired IN ('cancelled', 'run')", name=op.f("ck_jobs_desired")),
         sa.CheckConstraint(
             "state IN ('CANCELLED', 'FAILED', 'QUEUED', 'RUNNING', 'STARTING', 'STOPPING', 'SUCCEEDED')",
-            name="ck_jobs_state",
+            name=op.f("ck_jobs_state"),
         ),
-        sa.PrimaryKeyConstraint("row_id", name="pk_jobs"),
-        sa.UniqueConstraint("id", name="uq_jobs_id"),
+        sa.PrimaryKeyConstraint("row_id", name=op.f("pk_jobs")),
+        sa.UniqueConstraint("id", name=op.f("uq_jobs_id")),
         sqlite_autoincrement=True,
     )
     op.create_index("ix_jobs_name", "jobs", ["name", "row_id"], unique=False)
@@ -62,14 +62,14 @@ def upgrade() -> None:
         sa.Column("holder", sa.Text(), nullable=False),
         sa.Column("epoch", sa.BigInteger(), nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name="pk_leases"),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_leases")),
     )
     op.create_table(
         "meta",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("revision", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("id = 1", name="ck_meta_one_row"),
-        sa.PrimaryKeyConstraint("id", name="pk_meta"),
+        sa.CheckConstraint("id = 1", name=op.f("ck_meta_one_row")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_meta")),
     )
     op.create_table(
         "tokens",
@@ -77,8 +77,8 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("kind IN ('admin', 'cluster')", name="ck_tokens_kind"),
-        sa.PrimaryKeyConstraint("hash", name="pk_tokens"),
+        sa.CheckConstraint("kind IN ('admin', 'cluster')", name=op.f("ck_tokens_kind")),
+        sa.PrimaryKeyConstraint("hash", name=op.f("pk_tokens")),
     )
     op.create_table(
         "attempts",
@@ -97,11 +97,11 @@ def upgrade() -> None:
         sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
         sa.Column("cause", sa.Text(), nullable=True),
-        sa.CheckConstraint("(ended_at_ms IS NULL) = (reason IS NULL)", name="ck_attempts_ends_with_a_reason"),
-        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name="fk_attempts_cluster_id"),
-        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_attempts_job_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_attempts"),
-        sa.UniqueConstraint("job_id", "number", name="uq_attempts_job_id_number"),
+        sa.CheckConstraint("(ended_at_ms IS NULL) = (reason IS NULL)", name=op.f("ck_attempts_ends_with_a_reason")),
+        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_attempts_cluster_id")),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_attempts_job_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_attempts")),
+        sa.UniqueConstraint("job_id", "number", name=op.f("uq_attempts_job_id_number")),
     )
     op.create_index(
         "uq_attempts_one_live",
@@ -122,10 +122,10 @@ def upgrade() -> None:
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.Column("message", sa.Text(), nullable=False),
         sa.Column("data", sa.Text(), nullable=False),
-        sa.CheckConstraint("(job_id IS NULL) = (sequence IS NULL)", name="ck_events_numbered"),
-        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_events_job_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_events"),
-        sa.UniqueConstraint("job_id", "sequence", name="uq_events_job_id_sequence"),
+        sa.CheckConstraint("(job_id IS NULL) = (sequence IS NULL)", name=op.f("ck_events_numbered")),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_events_job_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
+        sa.UniqueConstraint("job_id", "sequence", name=op.f("uq_events_job_id_sequence")),
         sqlite_autoincrement=True,
     )
     op.create_table(
@@ -133,8 +133,8 @@ def upgrade() -> None:
         sa.Column("cluster_id", sa.Text(), nullable=False),
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("acknowledged", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name="fk_fact_sources_cluster_id"),
-        sa.PrimaryKeyConstraint("cluster_id", "source", name="pk_fact_sources"),
+        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_fact_sources_cluster_id")),
+        sa.PrimaryKeyConstraint("cluster_id", "source", name=op.f("pk_fact_sources")),
     )
     op.create_table(
         "facts",
@@ -143,9 +143,9 @@ def upgrade() -> None:
         sa.Column("source", sa.Text(), nullable=False),
         sa.Column("sequence", sa.BigInteger(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name="fk_facts_cluster_id"),
-        sa.PrimaryKeyConstraint("row_id", name="pk_facts"),
-        sa.UniqueConstraint("cluster_id", "source", "sequence", name="uq_facts_cluster_id_source_sequence"),
+        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_facts_cluster_id")),
+        sa.PrimaryKeyConstraint("row_id", name=op.f("pk_facts")),
+        sa.UniqueConstraint("cluster_id", "source", "sequence", name=op.f("uq_facts_cluster_id_source_sequence")),
         sqlite_autoincrement=True,
     )
     op.create_table(
@@ -155,8 +155,8 @@ def upgrade() -> None:
         sa.Column("body_hash", sa.Text(), nullable=False),
         sa.Column("job_id", sa.Text(), nullable=False),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_idempotency_job_id"),
-        sa.PrimaryKeyConstraint("token_hash", "key", name="pk_idempotency"),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_idempotency_job_id")),
+        sa.PrimaryKeyConstraint("token_hash", "key", name=op.f("pk_idempotency")),
     )
     op.create_table(
         "slices",
@@ -169,9 +169,9 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("message", sa.Text(), nullable=False),
         sa.Column("updated_at_ms", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("state IN ('down', 'up')", name="ck_slices_state"),
-        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name="fk_slices_cluster_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_slices"),
+        sa.CheckConstraint("state IN ('down', 'up')", name=op.f("ck_slices_state")),
+        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_slices_cluster_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_slices")),
     )
     op.create_table(
         "checkpoints",
@@ -185,10 +185,10 @@ def upgrade() -> None:
         sa.Column("blocked_ms", sa.BigInteger(), nullable=True),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
-        sa.CheckConstraint("state IN ('committed', 'quarantined')", name="ck_checkpoints_state"),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name="fk_checkpoints_attempt_id"),
-        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_checkpoints_job_id"),
-        sa.PrimaryKeyConstraint("attempt_id", "step", name="pk_checkpoints"),
+        sa.CheckConstraint("state IN ('committed', 'quarantined')", name=op.f("ck_checkpoints_state")),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_checkpoints_attempt_id")),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_checkpoints_job_id")),
+        sa.PrimaryKeyConstraint("attempt_id", "step", name=op.f("pk_checkpoints")),
     )
     op.create_index("ix_checkpoints_job_id_step", "checkpoints", ["job_id", "step"], unique=False)
     op.create_table(
@@ -198,16 +198,16 @@ def upgrade() -> None:
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name="fk_phases_attempt_id"),
-        sa.PrimaryKeyConstraint("attempt_id", "rank", "position", name="pk_phases"),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_phases_attempt_id")),
+        sa.PrimaryKeyConstraint("attempt_id", "rank", "position", name=op.f("pk_phases")),
     )
     op.create_table(
         "placements",
         sa.Column("slice_id", sa.Text(), nullable=False),
         sa.Column("attempt_id", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name="fk_placements_attempt_id"),
-        sa.ForeignKeyConstraint(["slice_id"], ["slices.id"], name="fk_placements_slice_id"),
-        sa.PrimaryKeyConstraint("slice_id", name="pk_placements"),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_placements_attempt_id")),
+        sa.ForeignKeyConstraint(["slice_id"], ["slices.id"], name=op.f("fk_placements_slice_id")),
+        sa.PrimaryKeyConstraint("slice_id", name=op.f("pk_placements")),
     )
     op.create_table(
         "points",
@@ -219,11 +219,11 @@ def upgrade() -> None:
         sa.Column("value", sa.Float(precision=53), nullable=True),
         sa.Column("not_finite", sa.Text(), nullable=True),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("not_finite IN ('-Infinity', 'Infinity', 'NaN')", name="ck_points_not_finite"),
-        sa.CheckConstraint("(value IS NULL) <> (not_finite IS NULL)", name="ck_points_one_value"),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name="fk_points_attempt_id"),
-        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_points_job_id"),
-        sa.PrimaryKeyConstraint("attempt_id", "rank", "series", "step", name="pk_points"),
+        sa.CheckConstraint("not_finite IN ('-Infinity', 'Infinity', 'NaN')", name=op.f("ck_points_not_finite")),
+        sa.CheckConstraint("(value IS NULL) <> (not_finite IS NULL)", name=op.f("ck_points_one_value")),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_points_attempt_id")),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_points_job_id")),
+        sa.PrimaryKeyConstraint("attempt_id", "rank", "series", "step", name=op.f("pk_points")),
     )
     op.create_index("ix_points_job_id_series", "points", ["job_id", "series"], unique=False)
     op.create_table(
@@ -236,8 +236,8 @@ def upgrade() -> None:
         sa.Column("resumed_step", sa.BigInteger(), nullable=True),
         sa.Column("first_step_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("last_report_at_ms", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name="fk_progress_attempt_id"),
-        sa.PrimaryKeyConstraint("attempt_id", name="pk_progress"),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_progress_attempt_id")),
+        sa.PrimaryKeyConstraint("attempt_id", name=op.f("pk_progress")),
     )
     op.create_table(
         "ranks",
@@ -247,8 +247,8 @@ def upgrade() -> None:
         sa.Column("host", sa.Integer(), nullable=False),
         sa.Column("pid", sa.BigInteger(), nullable=False),
         sa.Column("started_at_ms", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name="fk_ranks_attempt_id"),
-        sa.PrimaryKeyConstraint("attempt_id", "rank", name="pk_ranks"),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_ranks_attempt_id")),
+        sa.PrimaryKeyConstraint("attempt_id", "rank", name=op.f("pk_ranks")),
     )
     op.create_table(
         "streams",
@@ -257,9 +257,9 @@ def upgrade() -> None:
         sa.Column("stream", sa.Text(), nullable=False),
         sa.Column("offset", sa.BigInteger(), nullable=False),
         sa.Column("invalid", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("stream IN ('spool', 'stderr', 'stdout')", name="ck_streams_stream"),
-        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name="fk_streams_attempt_id"),
-        sa.PrimaryKeyConstraint("attempt_id", "rank", "stream", name="pk_streams"),
+        sa.CheckConstraint("stream IN ('spool', 'stderr', 'stdout')", name=op.f("ck_streams_stream")),
+        sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_streams_attempt_id")),
+        sa.PrimaryKeyConstraint("attempt_id", "rank", "stream", name=op.f("pk_streams")),
     )
     op.execute("INSERT INTO meta (id, revision) VALUES (1, 0)")
 

@@ -3,9 +3,7 @@
 Methods run one after the other on the actor's main thread, so the shims that they start live as long as the agent does.
 """
 
-import random
 import shutil
-import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -25,8 +23,6 @@ from workers.host.raylet import exit_with_raylet
 
 LEASE_S: Final = 10.0
 """Without a poll for so long the supervisor is gone or cut off: the rank is ended, as others may take its place."""
-COORDINATOR_PORTS: Final = range(23_000, 24_000)
-"""Below the kernel's ephemeral range, so that no client socket takes one by chance."""
 
 
 class Agent:
@@ -47,17 +43,6 @@ class Agent:
         """Which host this is."""
         node_id = ray.get_runtime_context().get_node_id()
         return HostInfo(self._host.host, node_id, ray.util.get_node_ip_address(), self._host.chips)
-
-    def reserve_port(self) -> int:
-        """A port for the coordinator that was free a moment ago. It is released here, for the rank to bind."""
-        for port in random.sample(COORDINATOR_PORTS, len(COORDINATOR_PORTS)):
-            with socket.socket() as probe:
-                try:
-                    probe.bind(("", port))
-                except OSError:
-                    continue
-                return port
-        raise RuntimeError(f"no port is free between {COORDINATOR_PORTS.start} and {COORDINATOR_PORTS.stop - 1}")
 
     def launch(self, order: RankOrder) -> Launched:
         """Start the rank; once per attempt, whatever is asked.
@@ -82,7 +67,7 @@ class Agent:
         environment = rank_environment(environ, self._host, order, folder=folder, compile_cache=cache)
         contract = contract_variables(self._host, order, folder)
         marker = {f"PODWRIGHT_{name}": contract[f"PODWRIGHT_{name}"] for name in ("ATTEMPT_ID", "RANK", "SPOOL")}
-        self._order, self._exit = order, None
+        self._order, self._exit, self._rank = order, None, None
         self._rank = RankProcess.launch(argv(order), environment, folder, marker)
         return self._rank.launched
 

@@ -16,7 +16,8 @@ from typing import Final
 from workers.host.messages import Launched
 
 SHIM: Final = Path(__file__).with_name("shim.py")
-LAUNCH_TIMEOUT_S: Final = 20.0
+LAUNCH_TIMEOUT_S: Final = 8.0
+"""Below the agent's lease: it answers no poll meanwhile."""
 SHIM_PATIENCE_S: Final = 3.0
 """How long an ended rank's shim may take before it is taken for frozen and killed itself."""
 OOM_SCORE: Final = 500

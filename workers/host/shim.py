@@ -8,8 +8,6 @@ Reads LAUNCH_FILE (JSON: argv, env, folder, oom_score_adj), which may hold secre
 `{"pid": …, "started_at_ms": …}` to stdout, and at the end `exit.json`.
 """
 
-# pathlib would add a third to the start of every rank.
-# ruff: noqa: PTH
 import contextlib
 import ctypes
 import json
@@ -17,6 +15,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -28,7 +27,7 @@ SWEEP_S = 0.02
 
 
 def main() -> int:
-    launch_file, agent = sys.argv[1], int(sys.argv[2])
+    launch_file, agent = Path(sys.argv[1]), int(sys.argv[2])
     signal.pthread_sigmask(signal.SIG_SETMASK, LISTENS)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an ignored SIGCHLD, inherited, would hide every exit
     prctl = ctypes.CDLL(None).prctl
@@ -36,9 +35,8 @@ def main() -> int:
     prctl(PR_SET_PDEATHSIG, signal.SIGHUP, 0, 0, 0)
     if os.getppid() != agent:
         return 1  # the agent died before the line above
-    with open(launch_file, encoding="utf-8") as file:
-        launch = json.load(file)
-    os.unlink(launch_file)
+    launch = json.loads(launch_file.read_text(encoding="utf-8"))
+    launch_file.unlink()
     os.chdir(launch["folder"])
     rank = start(launch, prctl)
     sys.stdout.write(json.dumps({"pid": rank, "started_at_ms": now_ms()}) + "\n")
@@ -141,11 +139,11 @@ def sweep() -> None:
 def descendants() -> list[int]:
     """All processes below this one, zombies included."""
     parent_of = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{name}/stat", "rb") as file:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 # The command, in parentheses, may itself hold spaces and parentheses.
-                parent_of[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+                parent_of[int(entry.name)] = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
     found: list[int] = []
     level = {os.getpid()}
     while level:
@@ -156,8 +154,8 @@ def descendants() -> list[int]:
 
 def write_oom_score(score: int) -> None:
     """Let the kernel take this process first when memory runs out. Some sandboxes do not let us."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write(str(score))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(score), encoding="ascii")
 
 
 def write_exit(status: int, ordered: bool, exited_at_ms: int) -> None:
@@ -169,9 +167,9 @@ def write_exit(status: int, ordered: bool, exited_at_ms: int) -> None:
         "ordered": ordered,
         "exited_at_ms": exited_at_ms,
     }
-    with open("exit.partial", "w", encoding="utf-8") as file:
-        json.dump(report, file)
-    os.replace("exit.partial", "exit.json")
+    partial = Path("exit.partial")
+    partial.write_text(json.dumps(report), encoding="utf-8")
+    partial.replace("exit.json")
 
 
 def now_ms() -> int:

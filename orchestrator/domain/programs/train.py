@@ -90,10 +90,9 @@ class OptimizerConfig:
                 raise ValueError(f"{name}={getattr(self, name)} is not within 0 and 1")
         if not 0 <= self.final_fraction <= 1:
             raise ValueError(f"final_fraction={self.final_fraction} is not within 0 and 1")
-        if self.weight_decay < 0 or self.warmup_steps < 0:
-            raise ValueError(
-                f"weight_decay={self.weight_decay} and warmup_steps={self.warmup_steps} must not be negative"
-            )
+        for name in ("weight_decay", "warmup_steps"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name}={getattr(self, name)} must not be negative")
         if self.decay_steps is not None and self.decay_steps <= self.warmup_steps:
             raise ValueError(f"decay_steps={self.decay_steps} must be more than warmup_steps={self.warmup_steps}")
 

@@ -104,3 +104,30 @@ async def progress_of(tx: ReadTx, attempt_ids: Sequence[AttemptId]) -> dict[Atte
 async def ranks_of(tx: ReadTx, attempt_id: AttemptId) -> tuple[RankStarted, ...]:
     found = await tx.ask(select(ranks).where(ranks.c.attempt_id == attempt_id).order_by(ranks.c.rank))
     return tuple(rows.rank_of(row) for row in found.mappings())
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptDetail:
+    attempt: Attempt
+    progress: Progress
+    ranks: tuple[RankStarted, ...]
+
+
+async def attempt_details(tx: ReadTx, job_id: JobId) -> tuple[AttemptDetail, ...]:
+    """All attempts of a job with what is known of each, first to last."""
+    found = await attempts_of(tx, job_id)
+    reports = await progress_of(tx, [one.id for one in found])
+    return tuple(
+        [AttemptDetail(one, reports.get(one.id, Progress(one.id)), await ranks_of(tx, one.id)) for one in found]
+    )
+
+
+async def newest_detail(tx: ReadTx, job_id: JobId) -> AttemptDetail | None:
+    """The job's newest attempt with what is known of it; None if it has none."""
+    asked = select(attempts).where(attempts.c.job_id == job_id).order_by(attempts.c.number.desc()).limit(1)
+    row = (await tx.ask(asked)).mappings().one_or_none()
+    if row is None:
+        return None
+    newest = rows.attempt_of(row)
+    reports = await progress_of(tx, [newest.id])
+    return AttemptDetail(newest, reports.get(newest.id, Progress(newest.id)), await ranks_of(tx, newest.id))

@@ -22,7 +22,7 @@ from typing import Any, Final
 import psutil
 
 from orchestrator.domain.topology import SliceShape
-from workers.cluster import labels
+from workers.host import labels
 from workers.host.drill import end_all
 
 NAMESPACE: Final = "podwright"

@@ -1,0 +1,33 @@
+"""What handlers work with. Built once, in `main`; tests build their own."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from orchestrator.clock import Clock
+from orchestrator.domain.ids import NewId
+from orchestrator.store.blobs import Blobs
+from orchestrator.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    database: Database
+    blobs: Blobs
+    clock: Clock
+    new_id: NewId
+    server_key: bytes
+    """Attempt tokens are derived from it."""
+    checkpoint_root: str
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and the bell rung, when the server stops: open long polls and streams then end by themselves."""
+
+
+def _deps(request: Request) -> Deps:
+    found: Deps = request.app.state.deps
+    return found
+
+
+WithDeps = Annotated[Deps, Depends(_deps)]

@@ -1,0 +1,63 @@
+"""Reported numbers, as columns. NaN and the infinities travel as text: every body is strict JSON."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from orchestrator.api.auth import Admin
+from orchestrator.api.deps import WithDeps
+from orchestrator.api.views import number_view
+from orchestrator.store.queries import jobs, metrics
+from orchestrator.store.queries.metrics import Point
+
+router = APIRouter(prefix="/api/v1/jobs/{job}/metrics", tags=["metrics"])
+
+
+class SeriesView(BaseModel):
+    """Equally long columns, by step."""
+
+    name: str
+    steps: list[int]
+    values: list[float | str]
+    attempts: list[int]
+    ranks: list[int]
+    at_ms: list[int]
+
+    @classmethod
+    def of(cls, name: str, points: list[Point]) -> "SeriesView":
+        return cls(
+            name=name,
+            steps=[point.step for point in points],
+            values=[number_view(point.value) for point in points],
+            attempts=[point.attempt for point in points],
+            ranks=[point.rank for point in points],
+            at_ms=[point.at_ms for point in points],
+        )
+
+
+class MetricsView(BaseModel):
+    items: list[SeriesView]
+
+    @classmethod
+    def of(cls, points: Iterable[Point]) -> "MetricsView":
+        by_series = groupby(points, key=lambda point: point.series)
+        return cls(items=[SeriesView.of(name, list(of_series)) for name, of_series in by_series])
+
+
+@router.get("")
+async def get_metrics(
+    job: str,
+    _who: Admin,
+    deps: WithDeps,
+    series: Annotated[list[str] | None, Query()] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+) -> MetricsView:
+    """One point per step over all attempts, what restarts undid left out; with `attempt` all that it reported."""
+    async with deps.database.read() as tx:
+        found = await jobs.find(tx, job)
+        points = await metrics.raw_points(tx, found.id, series or (), attempt)
+        resumed = await metrics.resumed_steps(tx, found.id)
+    return MetricsView.of(points if attempt is not None else metrics.joined(points, resumed))

@@ -1,0 +1,248 @@
+"""What the API shows, written by hand: a renamed column or field is not a changed wire. Times are Unix milliseconds."""
+
+import math
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from orchestrator.domain.job import Job, Slice
+from orchestrator.domain.spec import JobSpec
+from orchestrator.store.queries.jobs import AttemptDetail
+from orchestrator.store.rows import SPEC
+
+_SECRET_WORDS: Final = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL")
+MASK: Final = "********"
+
+
+class _View(BaseModel):
+    """Takes its fields from the record of the same shape."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class ChoiceView(BaseModel):
+    """One of the acceptable slices, with what it is."""
+
+    slices: str
+    count: int
+    shape: str
+    chips: int
+    hosts: int
+
+
+class ChargesView(_View):
+    failures: int
+    stalls: int
+    preemptions: int
+    infra: int
+
+
+class CauseView(_View):
+    """Why an attempt ended, in one sentence, and who is to blame for it."""
+
+    reason: str
+    sentence: str
+    rank: int | None
+    slice_id: str | None
+    host: int | None
+    evidence: list[str]
+
+
+class ProgressView(_View):
+    phase: str | None
+    step: int | None
+    total_steps: int | None
+    committed_step: int | None
+    resumed_step: int | None
+    first_step_at_ms: int | None
+    last_report_at_ms: int | None
+
+
+class RankView(_View):
+    rank: int
+    slice_id: str
+    host: int
+    pid: int
+    started_at_ms: int
+
+
+class StopView(_View):
+    reason: str
+    grace_ms: int
+    at_ms: int
+
+
+class AttemptView(_View):
+    id: str
+    job_id: str
+    number: int
+    live: bool
+    cluster_id: str
+    slices: list[str]
+    chips: int
+    epoch: int
+    ordered_at_ms: int
+    ready_at_ms: int | None
+    stop: StopView | None
+    detected_at_ms: int | None
+    last_sign_at_ms: int | None
+    ended_at_ms: int | None
+    reason: str | None
+    cause: CauseView | None
+    ranks: list[RankView] = []
+    progress: ProgressView | None = None
+
+    @classmethod
+    def of(cls, detail: AttemptDetail) -> "AttemptView":
+        return cls.model_validate(detail.attempt).model_copy(
+            update={
+                "ranks": [RankView.model_validate(rank) for rank in detail.ranks],
+                "progress": ProgressView.model_validate(detail.progress),
+            }
+        )
+
+
+class JobSummary(BaseModel):
+    """A job in a list."""
+
+    id: str
+    name: str
+    project: str
+    state: str
+    desired: str
+    priority: str
+    slices: list[str]
+    created_at_ms: int
+    queued_at_ms: int
+    started_at_ms: int | None
+    ended_at_ms: int | None
+    attempts: int
+    reason: str | None
+    message: str
+    """Of a waiting job why it waits; of an ended one what happened."""
+
+    @classmethod
+    def of(cls, job: Job) -> "JobSummary":
+        return cls(**_summary(job))
+
+
+class JobView(JobSummary):
+    """One job with all that is known of it now."""
+
+    spec: dict[str, Any]
+    """As submitted; values that look like secrets are masked."""
+    choices: list[ChoiceView]
+    charges: ChargesView
+    not_before_ms: int
+    without_progress: int
+    committed_step: int | None
+    attempt: AttemptView | None
+    """The newest."""
+    progress: ProgressView | None
+    """The newest attempt's."""
+    cause: CauseView | None
+    """Why the newest attempt ended."""
+
+    @classmethod
+    def of_detail(cls, job: Job, newest: AttemptDetail | None) -> "JobView":
+        attempt = AttemptView.of(newest) if newest else None
+        return cls(
+            **_summary(job),
+            spec=spec_view(job.spec),
+            choices=[
+                ChoiceView(slices=str(c), count=c.count, shape=str(c.shape), chips=c.chips, hosts=c.hosts)
+                for c in job.spec.choices
+            ],
+            charges=ChargesView.model_validate(job.charges),
+            not_before_ms=job.not_before_ms,
+            without_progress=job.without_progress,
+            committed_step=_committed(job, newest),
+            attempt=attempt,
+            progress=attempt.progress if attempt else None,
+            cause=attempt.cause if attempt else None,
+        )
+
+
+class JobList(BaseModel):
+    items: list[JobSummary]
+    next_cursor: str | None
+    """Where the next page begins; None at the end."""
+
+
+class AttemptList(BaseModel):
+    items: list[AttemptView]
+
+
+class SliceView(BaseModel):
+    id: str
+    cluster_id: str
+    pool: str
+    shape: str
+    chips: int
+    hosts: int
+    capacity: str
+    state: str
+    message: str
+    updated_at_ms: int
+    attempt_id: str | None
+    """The live attempt that holds it; a slice that is up and has none is free."""
+
+    @classmethod
+    def of(cls, known: Slice, attempt_id: str | None) -> "SliceView":
+        return cls(
+            id=known.id,
+            cluster_id=known.cluster_id,
+            pool=known.pool,
+            shape=str(known.shape),
+            chips=known.shape.chips,
+            hosts=known.shape.hosts,
+            capacity=known.capacity,
+            state=known.state,
+            message=known.message,
+            updated_at_ms=known.updated_at_ms,
+            attempt_id=attempt_id,
+        )
+
+
+def spec_view(spec: JobSpec) -> dict[str, Any]:
+    """The spec as JSON, without the values of variables whose names say that they are secret."""
+    shown: dict[str, Any] = SPEC.dump_python(spec, mode="json")
+    shown["env_vars"] = {
+        name: MASK if any(word in name.upper() for word in _SECRET_WORDS) else value
+        for name, value in spec.env_vars.items()
+    }
+    return shown
+
+
+def number_view(value: float) -> float | str:
+    """A number as strict JSON can hold it: NaN and the infinities travel as text."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _summary(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.spec.name,
+        "project": job.spec.project,
+        "state": job.state,
+        "desired": job.desired,
+        "priority": job.spec.priority,
+        "slices": [str(choice) for choice in job.spec.choices],
+        "created_at_ms": job.created_at_ms,
+        "queued_at_ms": job.queued_at_ms,
+        "started_at_ms": job.started_at_ms,
+        "ended_at_ms": job.ended_at_ms,
+        "attempts": job.attempts,
+        "reason": job.reason,
+        "message": job.message,
+    }
+
+
+def _committed(job: Job, newest: AttemptDetail | None) -> int | None:
+    """The newest committed step of the job: the running attempt's, or that of the attempts before."""
+    steps = (job.committed_step, newest.progress.committed_step if newest else None)
+    return max((step for step in steps if step is not None), default=None)

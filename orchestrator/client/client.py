@@ -1,0 +1,191 @@
+"""The client: one method per thing that the API can do. Answers are the API's own JSON, as plain dictionaries."""
+
+import base64
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+import httpx
+
+from orchestrator.client.connection import Connection
+from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.domain.lifecycle import TERMINAL
+
+Answer = dict[str, Any]
+
+_POLL_S: Final = 0.5
+_PREFIX: Final = "/api/v1"
+
+
+class Client:
+    """A connection to one control plane. JOB is everywhere an id, or a name: then its newest job.
+
+    Every method raises `ApiError` or one of its kinds.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = Connection(url.rstrip("/"), token, transport, sleep)
+        self._sleep = sleep
+        self._monotonic = monotonic
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # ------------------------------------------------------------------------------------------------------------ jobs
+
+    def submit(self, spec: Mapping[str, Any], idempotency_key: str | None = None) -> Answer:
+        """Queue a job. Without a key each call is a submission of its own, which a lost answer does not double."""
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self._object(self._connection.post(f"{_PREFIX}/jobs", dict(spec), headers))
+
+    def jobs(
+        self,
+        *,
+        state: str | None = None,
+        name: str | None = None,
+        project: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Answer:
+        """A page of jobs, newest first: `items` and `next_cursor`."""
+        asked = {"state": state, "name": name, "project": project, "limit": limit, "cursor": cursor}
+        return self._object(self._connection.get(f"{_PREFIX}/jobs", asked))
+
+    def job(self, job: str) -> Answer:
+        return self._object(self._connection.get(_path(job)))
+
+    def cancel(self, job: str) -> Answer:
+        """Ask for the job's end; the job as it is now. Its state follows."""
+        return self._object(self._connection.post(_path(job, "cancel")))
+
+    def wait(self, job: str, timeout_s: float | None = None) -> Answer:
+        """Wait until the job has ended; the job. Goes on while the server is away.
+
+        Raises:
+            WaitTimeout: it had not ended after `timeout_s`.
+        """
+        deadline = None if timeout_s is None else self._monotonic() + timeout_s
+        job_id = self.job(job)["id"]  # a name could mean another job by the time it is asked again
+        while True:
+            found = self._job_or_none(job_id)
+            if found is not None and found["state"] in TERMINAL:
+                return found
+            if deadline is not None and self._monotonic() >= deadline:
+                state = found["state"] if found else "not known: the server does not answer"
+                raise WaitTimeout(f"job {job} had not ended after {timeout_s:g} s; its state is {state}")
+            self._sleep(_POLL_S)
+
+    # ------------------------------------------------------------------------------------------------ of one job
+
+    def attempts(self, job: str) -> list[Answer]:
+        return self._items(self._connection.get(_path(job, "attempts")))
+
+    def events(self, job: str) -> list[Answer]:
+        """The job's whole history."""
+        found: list[Answer] = []
+        after: int | None = 0
+        while after is not None:
+            page = self._connection.get(_path(job, "events"), {"after": after, "limit": 1000})
+            found += page["items"]
+            after = page["next_after"]
+        return found
+
+    def follow_events(self, job: str | None = None, after: int | None = None) -> Iterator[Answer]:
+        """Events as they happen, without a gap over broken connections. Never ends by itself."""
+        while True:
+            try:
+                for event in self._stream_events(job, after):
+                    yield event
+                    after = event["id"]
+            except UnavailableError:
+                self._sleep(_POLL_S)
+
+    def metrics(self, job: str, series: Sequence[str] = (), attempt: int | None = None) -> list[Answer]:
+        """Series as columns; joined over all attempts unless one is named."""
+        return self._items(self._connection.get(_path(job, "metrics"), {"series": list(series), "attempt": attempt}))
+
+    def checkpoints(self, job: str) -> list[Answer]:
+        return self._items(self._connection.get(_path(job, "checkpoints")))
+
+    def ledger(self, job: str) -> Answer:
+        return self._object(self._connection.get(_path(job, "ledger")))
+
+    def logs(
+        self,
+        job: str,
+        *,
+        attempt: int | None = None,
+        rank: int = 0,
+        stream: str = "stdout",
+        offset: int = 0,
+        follow: bool = False,
+    ) -> Iterator[bytes]:
+        """What a rank wrote, in pieces; with `follow` until its attempt is over, else what there is by now."""
+        while True:
+            asked = {"attempt": attempt, "rank": rank, "stream": stream, "offset": offset}
+            piece = self._connection.get(_path(job, "logs"), asked)
+            # The first attempt that answers is the one that is followed, whatever starts later.
+            attempt = piece["attempt"]
+            offset = piece["next_offset"]
+            if data := base64.b64decode(piece["data"]):
+                yield data
+            elif piece["ended"] or not follow:
+                return
+            else:
+                self._sleep(_POLL_S)
+
+    # ------------------------------------------------------------------------------------------------------------ fleet
+
+    def slices(self) -> list[Answer]:
+        return self._items(self._connection.get(f"{_PREFIX}/slices"))
+
+    def clusters(self) -> list[Answer]:
+        return self._items(self._connection.get(f"{_PREFIX}/clusters"))
+
+    def version(self) -> Answer:
+        return self._object(self._connection.get(f"{_PREFIX}/version"))
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _job_or_none(self, job_id: str) -> Answer | None:
+        try:
+            return self.job(job_id)
+        except UnavailableError:
+            return None
+
+    def _stream_events(self, job: str | None, after: int | None) -> Iterator[Answer]:
+        lines = self._connection.lines(f"{_PREFIX}/events/stream", {"job": job, "after": after}, {})
+        for line in lines:
+            if line.startswith("data:"):
+                yield json.loads(line.removeprefix("data:"))
+
+    @staticmethod
+    def _object(answer: Any) -> Answer:
+        return dict(answer)
+
+    @staticmethod
+    def _items(answer: Any) -> list[Answer]:
+        return list(answer["items"])
+
+
+def _path(job: str, part: str | None = None) -> str:
+    # Quoted whole: a name with a slash must not become another address.
+    return f"{_PREFIX}/jobs/{quote(job, safe='')}" + (f"/{part}" if part else "")

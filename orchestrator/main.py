@@ -1,0 +1,199 @@
+"""The composition root: settings to clock, store, loop and app, in one asyncio process.
+
+python -m orchestrator.main --state-dir DIR [--host 127.0.0.1] [--port N]
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import structlog
+import uvicorn
+
+from orchestrator.api.app import create_app
+from orchestrator.api.deps import Deps
+from orchestrator.clock import Clock, SystemClock
+from orchestrator.domain.errors import Unavailable
+from orchestrator.reconciler.decide import decide
+from orchestrator.reconciler.loop import Leadership, Loop
+from orchestrator.settings import BadSettings, Settings, read_settings
+from orchestrator.store.blobs import Blobs
+from orchestrator.store.commands.tokens import add_token
+from orchestrator.store.database import Database
+from orchestrator.store.migrate import NewerSchema, migrate
+
+_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz234567"
+_LOCAL_TOKENS: Final = (("admin", "local", "pwt_", "admin.token"), ("cluster", "local", "pwc_", "cluster.token"))
+"""Kind, name, prefix and file of the tokens that a first start on loopback makes for the machine's own user."""
+
+log = structlog.get_logger()
+
+
+def random_id(prefix: str) -> str:
+    """80 random bits: ids of different servers do not meet either."""
+    return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(16))}"
+
+
+def main() -> int:
+    _log_to_stderr()
+    try:
+        settings = read_settings(sys.argv[1:], os.environ)
+        asyncio.run(serve(settings, SystemClock()))
+    except (BadSettings, NewerSchema, Unavailable, OSError) as error:
+        log.error("the server cannot start", why=str(error))
+        return 1
+    return 0
+
+
+async def serve(settings: Settings, clock: Clock) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    os.umask(0o077)
+    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database = Database(settings.database_url)
+    try:
+        await migrate(database)
+        if settings.loopback:
+            await _make_local_tokens(database, settings.state_dir, clock.now_ms())
+        deps = Deps(
+            database=database,
+            blobs=Blobs(settings.state_dir / "blobs"),
+            clock=clock,
+            new_id=random_id,
+            server_key=_server_key(settings.state_dir / "server.key"),
+            checkpoint_root=settings.checkpoint_root,
+        )
+        await _serve_and_tick(settings, deps)
+    finally:
+        await database.close()
+
+
+async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
+    listening = _listen(settings)
+    server = _Server(uvicorn.Config(create_app(deps), log_config=None, access_log=False, timeout_graceful_shutdown=1))
+    _stop_on_signals(server, deps)
+    leading = Leadership(deps.database, deps.clock, random_id("server"), settings.lease_ms)
+    ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run())
+    ticking.add_done_callback(lambda _: _stop(server, deps))
+    describe = asyncio.create_task(_describe_once_up(server, settings, listening, deps.clock))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        describe.cancel()
+        ticking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ticking
+        with contextlib.suppress(Unavailable):
+            await leading.leave()
+    log.info("stopped")
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: uvicorn raises them anew when it is done, and so ends the process before our clean-up."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _stop_on_signals(server: uvicorn.Server, deps: Deps) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _stop, server, deps)
+
+
+def _stop(server: uvicorn.Server, deps: Deps) -> None:
+    """Open polls and streams end by themselves, then the server does."""
+    deps.stopping.set()
+    deps.database.commits.ring()
+    server.should_exit = True
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """The socket on the port that was asked for; without one, on the last start's, so that clients find us again."""
+    if settings.port:
+        return _bound(settings.host, settings.port)
+    former = _former_port(settings.state_dir / "server.json")
+    if former:
+        with contextlib.suppress(OSError):
+            return _bound(settings.host, former)
+    return _bound(settings.host, 0)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return bound
+
+
+def _former_port(description: Path) -> int | None:
+    try:
+        return int(json.loads(description.read_text())["url"].rpartition(":")[2])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+async def _describe_once_up(server: uvicorn.Server, settings: Settings, listening: socket.socket, clock: Clock) -> None:
+    while not server.started:
+        await clock.sleep(10)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{listening.getsockname()[1]}"
+    described = {"url": url, "pid": os.getpid(), "started_at_ms": clock.now_ms()}
+    _write_private(settings.state_dir / "server.json", json.dumps(described))
+    log.info("listening", url=url)
+
+
+async def _make_local_tokens(database: Database, state_dir: Path, now_ms: int) -> None:
+    for kind, name, prefix, file_name in _LOCAL_TOKENS:
+        path = state_dir / file_name
+        if not path.exists():
+            _write_private(path, prefix + secrets.token_urlsafe(32))
+        # Also if the file is old: the database may be new.
+        async with database.write() as tx:
+            await add_token(tx, path.read_text().strip(), kind, name, now_ms)
+
+
+def _server_key(path: Path) -> bytes:
+    if not path.exists():
+        _write_private(path, secrets.token_hex(32))
+    return bytes.fromhex(path.read_text().strip())
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.touch(mode=0o600)
+    fresh.write_text(text + "\n")
+    fresh.replace(path)
+
+
+def _log_to_stderr() -> None:
+    shared: list[structlog.typing.Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The loop around `tick`, and the lease that says whose loop it is. A tick that goes wrong never ends the server."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from orchestrator.clock import Clock
+from orchestrator.domain.errors import Unavailable
+from orchestrator.domain.ids import NewId
+from orchestrator.reconciler.tick import Decide, TickReport, tick
+from orchestrator.store import lease
+from orchestrator.store.database import Database
+from orchestrator.store.lease import Lease, LeaseLost
+from orchestrator.store.queries import world as queries
+
+BEAT_MS: Final = 1_000
+POLL_MS: Final = 500
+"""How soon a write of another process is noticed; those of our own ring."""
+_LONGEST_BACK_OFF_MS: Final = 30_000
+
+log = structlog.get_logger()
+
+
+class Leadership:
+    """Keeps or takes the lease. A leader is dead when its row stands still for too long on *our* monotonic clock."""
+
+    def __init__(self, database: Database, clock: Clock, holder: str, lapse_ms: int) -> None:
+        self._database = database
+        self._clock = clock
+        self._holder = holder
+        self._lapse_ms = lapse_ms
+        self._seen: Lease | None = None
+        self._seen_since_ms = 0
+        self.held: Lease | None = None
+
+    async def beat(self) -> None:
+        """Renew our lease, or take one that is free or has lapsed."""
+        async with self._database.write() as tx:
+            if self.held is not None:
+                self.held = await lease.renew(tx, self.held)
+                return
+            row = await lease.read(tx)
+            if row is None or row.free or self._lapsed(row):
+                self.held = await lease.take(tx, self._holder, row)
+
+    async def leave(self) -> None:
+        """Give the lease back, so that a successor need not wait for it to lapse."""
+        if self.held is not None:
+            async with self._database.write() as tx:
+                await lease.release(tx, self.held)
+            self.held = None
+
+    def _lapsed(self, row: Lease) -> bool:
+        now = self._clock.monotonic_ms()
+        if row != self._seen:
+            self._seen, self._seen_since_ms = row, now
+        return now - self._seen_since_ms >= self._lapse_ms
+
+
+@dataclass(slots=True)
+class _Agenda:
+    """When to tick next: at once after a failure's back-off, when the revision moved, or when time makes it due."""
+
+    revision: int | None = None
+    due_monotonic_ms: int | None = None
+    failures: int = 0
+
+    def after(self, report: TickReport, now_ms: int, monotonic_ms: int) -> None:
+        self.failures = 0
+        self.revision = report.revision
+        # On the monotonic clock: a jump of the wall clock must neither lose nor advance it.
+        self.due_monotonic_ms = None if report.due_at_ms is None else monotonic_ms + max(0, report.due_at_ms - now_ms)
+
+    @property
+    def back_off_ms(self) -> int:
+        return min(_LONGEST_BACK_OFF_MS, 100 * 2**self.failures) if self.failures else 0
+
+
+class Loop:
+    """Ticks while we lead and there is something to decide; otherwise it only looks at one number."""
+
+    def __init__(self, database: Database, clock: Clock, decide: Decide, new_id: NewId, leading: Leadership) -> None:
+        self._database = database
+        self._clock = clock
+        self._decide = decide
+        self._new_id = new_id
+        self._leading = leading
+        self._agenda = _Agenda()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_lease())
+            tasks.create_task(self._keep_ticking())
+
+    async def step(self) -> TickReport | None:
+        """Tick if we lead and something or the time asks for it."""
+        held = self._leading.held
+        if held is None:
+            self._agenda = _Agenda()
+            return None
+        async with self._database.read() as tx:
+            revision = await queries.revision(tx)
+        due = self._agenda.due_monotonic_ms
+        if revision == self._agenda.revision and (due is None or self._clock.monotonic_ms() < due):
+            return None
+        now_ms = self._clock.now_ms()
+        report = await tick(self._database, self._decide, held, self._new_id, now_ms)
+        self._agenda.after(report, now_ms, self._clock.monotonic_ms())
+        return report
+
+    async def _keep_lease(self) -> None:
+        while True:
+            try:
+                await self._leading.beat()
+            except Unavailable as error:
+                log.warning("the lease could not be renewed", error=str(error))
+            await self._clock.sleep(BEAT_MS)
+
+    async def _keep_ticking(self) -> None:
+        while True:
+            ring = self._database.commits.next_ring()
+            await self._step_or_log()
+            if self._agenda.failures:
+                await self._clock.sleep(self._agenda.back_off_ms)
+            else:
+                await self._clock.wait(ring, self._span_ms())
+
+    async def _step_or_log(self) -> None:
+        try:
+            report = await self.step()
+        except LeaseLost:
+            self._leading.held = None
+        except Unavailable as error:
+            self._agenda.failures += 1
+            log.warning("a tick found no database", error=str(error), again_in_ms=self._agenda.back_off_ms)
+        except Exception:  # a defect in one decision must not take the server and every other job's API with it
+            self._agenda.failures += 1
+            log.exception("a tick failed", failures=self._agenda.failures, again_in_ms=self._agenda.back_off_ms)
+        else:
+            if report is not None and report.dropped:
+                log.info("changes were dropped", jobs=report.dropped)
+
+    def _span_ms(self) -> int:
+        due = self._agenda.due_monotonic_ms
+        return POLL_MS if due is None else min(POLL_MS, max(1, due - self._clock.monotonic_ms()))

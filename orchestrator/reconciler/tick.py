@@ -1,0 +1,43 @@
+"""One tick: load, decide, commit. Level-triggered: what a tick that dies leaves undone, the next one sees."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orchestrator.changes import Changes
+from orchestrator.domain.ids import JobId, NewId
+from orchestrator.store.commands.apply import apply
+from orchestrator.store.database import Database
+from orchestrator.store.lease import Lease
+from orchestrator.store.queries import world as queries
+from orchestrator.world import World
+
+Decide = Callable[[World, NewId], Changes]
+
+
+@dataclass(frozen=True, slots=True)
+class TickReport:
+    """What a tick saw and did."""
+
+    revision: int
+    """Of the world that it read. While it stays, only time can change a decision."""
+    due_at_ms: int | None
+    """When it does."""
+    applied: int = 0
+    dropped: tuple[JobId, ...] = ()
+
+
+async def tick(database: Database, decide: Decide, held: Lease, new_id: NewId, now_ms: int) -> TickReport:
+    """Decide once.
+
+    Raises:
+        LeaseLost: another process leads; nothing was written.
+    """
+    async with database.read() as tx:
+        revision = await queries.revision(tx)
+        world = await queries.world(tx, now_ms, held.epoch)
+    changes = decide(world, new_id)
+    if changes.empty:
+        return TickReport(revision, changes.due_at_ms)
+    async with database.write() as tx:
+        applied = await apply(tx, changes, held)
+    return TickReport(revision, changes.due_at_ms, applied.jobs, applied.dropped)

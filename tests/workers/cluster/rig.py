@@ -1,0 +1,90 @@
+"""What tests of the cluster hold in their hands: a rig of processes, orders, and waiting for things to be seen."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from orchestrator.domain.ids import AttemptId, JobId, SliceId
+from orchestrator.protocol import CheckpointOrder, ProgramOrder, RunOrder, SliceUp, StopOrder
+from tests.workers.cluster.control_plane import ControlPlane
+
+T = TypeVar("T")
+TOKEN = "cluster-token"
+
+
+@dataclass
+class Rig:
+    """An emulated cluster of two 2-host slices, its cluster process, and a control plane that the test plays."""
+
+    plane: ControlPlane
+    state_dir: Path
+    emulator: subprocess.Popen[bytes]
+    cluster: subprocess.Popen[bytes] | None = None
+    ups: set[str] = field(default_factory=set)
+
+    @property
+    def work_dir(self) -> Path:
+        return self.state_dir / "work"
+
+    def start_cluster_process(self) -> None:
+        """Start `workers.cluster`, or start it again."""
+        arguments = {
+            "--server": self.plane.url,
+            "--token-file": str(self.state_dir / "token"),
+            "--cluster-file": str(self.state_dir / "cluster.json"),
+            "--work-dir": str(self.work_dir),
+        }
+        with (self.state_dir / "cluster-process.log").open("ab") as log:
+            command = [sys.executable, "-m", "workers.cluster", *(word for pair in arguments.items() for word in pair)]
+            self.cluster = subprocess.Popen(command, stderr=log, stdout=log, start_new_session=True)
+
+    def host(self, slice_id: str, host: int) -> dict[str, Any]:
+        hosts = json.loads((self.state_dir / "cluster.json").read_text())["hosts"]
+        return next(h for h in hosts if (h["slice"], h["host"]) == (slice_id, host))
+
+    def wait_for_slice(self, slice_id: str) -> SliceUp:
+        return self.plane.wait_for(
+            lambda body: body if isinstance(body, SliceUp) and body.slice_id == slice_id else None, f"{slice_id} is up"
+        )
+
+
+def an_order(
+    attempt_id: str, slice_id: str, *command: str, stop: StopOrder | None = None, **variables: str
+) -> RunOrder:
+    return RunOrder(
+        epoch=1,
+        job_id=JobId(f"job-of-{attempt_id}"),
+        attempt_id=AttemptId(attempt_id),
+        number=1,
+        slices=(SliceId(slice_id),),
+        program=ProgramOrder(builtin=None, config_json=None, command=command),
+        env_vars=variables,
+        checkpoint=CheckpointOrder("", None),
+        token=f"token-of-{attempt_id}",
+        stop=stop,
+    )
+
+
+def until(look: Callable[[], T | None], what: str, timeout_s: float = 60.0) -> T:
+    """The first answer of `look` that is not None."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if (found := look()) is not None:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"not within {timeout_s} s: {what}")
+
+
+def runs(process: psutil.Process) -> bool:
+    """Whether the process executes; a zombie does not."""
+    try:
+        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,275 @@
+"""The leader of a gang, step by step, over hosts that a test plays; no Ray, no threads, no real time."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from orchestrator.domain.ids import AttemptId, JobId, SliceId
+from orchestrator.domain.incident import RankExit
+from orchestrator.protocol import (
+    CheckpointOrder,
+    FactBody,
+    GangEnded,
+    GangReady,
+    HostInfo,
+    ProgramOrder,
+    RunOrder,
+    StopOrder,
+)
+from workers.host.messages import HostStatus, Launched, RankOrder, Stream
+from workers.slice.gang import Gang, GangPhase
+
+ATTEMPT = AttemptId("attempt-1")
+
+
+@dataclass
+class PlayedHost:
+    """A host whose agent does what the test says. Every signal that it was sent is kept."""
+
+    info: HostInfo
+    lost: str | None = None
+    status: HostStatus | None = None
+    last_sign_ms: int = 500
+    outcome: Launched | str | None = None
+    signals: list[str] = field(default_factory=list)
+    order: RankOrder | None = None
+
+    def launch(self, order: RankOrder) -> None:
+        self.order = order
+
+    def launched(self) -> Launched | str | None:
+        return self.outcome
+
+    def terminate(self, attempt_id: str) -> None:
+        self.signals.append("TERM")
+
+    def end(self, attempt_id: str) -> None:
+        self.signals.append("KILL")
+
+    def runs(self) -> None:
+        self.outcome = Launched(1000 + self.info.host, 0)
+        self.status = HostStatus(ATTEMPT, None, False, {"stdout": 5})
+
+    def exits(self, code: int | None = None, signal: int | None = None, *, ordered: bool = False, at: int = 0) -> None:
+        found = RankExit(self.info.host, "s", self.info.host, code, signal, False, ordered, at, None, (), None)
+        self.status = HostStatus(ATTEMPT, found, True, {"stdout": 9})
+
+
+@dataclass
+class PlayedStreams:
+    sizes: dict[int, dict[Stream, int]] | None = None
+    done: bool = True
+    unwanted: bool = False
+    quiet: int = 0
+
+    def finish(self, sizes: dict[int, dict[Stream, int]]) -> None:
+        self.sizes = sizes
+
+    def finished(self) -> bool:
+        return self.done and self.sizes is not None
+
+    def refused(self) -> bool:
+        return self.unwanted
+
+    def quiet_ms(self) -> int:
+        return self.quiet
+
+
+class Play:
+    """A gang of two ranks with its stage; `step` lets time pass first."""
+
+    def __init__(self) -> None:
+        self.hosts = [PlayedHost(HostInfo(host, f"node-{host}", "127.0.0.1", 4)) for host in range(2)]
+        self.streams = PlayedStreams()
+        self.facts: list[FactBody] = []
+        self.ms = 0
+        self.gang = Gang(
+            an_order(), self.hosts, self.streams, self.facts.append, now_ms=lambda: self.ms, ticks_ms=lambda: self.ms
+        )
+        self.gang.launch("127.0.0.1:23000")
+
+    def step(self, after_ms: int = 300) -> None:
+        self.ms += after_ms
+        self.gang.step()
+
+    def running(self) -> "Play":
+        for host in self.hosts:
+            host.runs()
+        self.step()
+        assert self.gang.phase is GangPhase.RUNNING
+        return self
+
+    @property
+    def end(self) -> GangEnded:
+        found = self.facts[-1]
+        assert isinstance(found, GangEnded)
+        return found
+
+    @property
+    def ended(self) -> bool:
+        return self.gang.phase is GangPhase.ENDED
+
+
+def an_order() -> RunOrder:
+    program = ProgramOrder(None, None, ("true",))
+    checkpoint = CheckpointOrder("/ckpt", None)
+    return RunOrder(1, JobId("j"), ATTEMPT, 1, (SliceId("s"),), program, {}, checkpoint, "token")
+
+
+def test_a_gang_is_ready_when_every_rank_has_a_process() -> None:
+    play = Play()
+    play.hosts[0].runs()
+    play.step()
+    assert play.facts == []
+    play.hosts[1].runs()
+    play.step()
+    ready = play.facts[0]
+    assert isinstance(ready, GangReady)
+    assert [(rank.rank, rank.host, rank.pid) for rank in ready.ranks] == [(0, 0, 1000), (1, 1, 1001)]
+
+
+def test_ranks_are_told_their_number_and_the_coordinator() -> None:
+    orders = [host.order for host in Play().hosts]
+    assert [(o.rank, o.rank_count, o.coordinator) for o in orders if o] == [(r, 2, "127.0.0.1:23000") for r in range(2)]
+
+
+def test_one_host_that_cannot_launch_ends_the_others_as_launch_failed() -> None:
+    play = Play()
+    play.hosts[0].runs()
+    play.hosts[1].outcome = "disk full"
+    play.step()
+    assert play.hosts[0].signals[:1] == ["KILL"]
+    play.hosts[0].exits(signal=9, ordered=True)
+    play.hosts[1].status = HostStatus(ATTEMPT, None, True, {})
+    play.step()
+    assert (play.end.trouble, play.end.message) == ("launch_failed", "host s/1 could not launch its rank: disk full")
+    assert [found.rank for found in play.end.exits] == [0]
+
+
+def test_a_launch_that_takes_for_ever_fails() -> None:
+    play = Play()
+    play.hosts[0].runs()
+    play.step()
+    play.step(after_ms=31_000)
+    assert play.gang.phase is GangPhase.ENDING
+
+
+def test_a_rank_that_exited_0_waits_for_the_others() -> None:
+    play = Play().running()
+    play.hosts[0].exits(0)
+    play.step()
+    assert play.gang.phase is GangPhase.RUNNING
+    play.hosts[1].exits(0)
+    play.step()
+    assert play.ended
+    assert (play.end.trouble, [found.ok for found in play.end.exits]) == (None, [True, True])
+    assert play.streams.sizes == {0: {"stdout": 9}, 1: {"stdout": 9}}
+
+
+def test_the_first_failure_kills_the_others_and_is_reported_when_all_are_gone() -> None:
+    play = Play().running()
+    play.hosts[1].exits(3)
+    play.step()
+    assert play.hosts[0].signals[:1] == ["KILL"]
+    assert not play.ended
+    play.hosts[0].exits(signal=9, ordered=True)
+    play.step()
+    assert play.ended
+    assert play.end.message == "rank 1 on s/1 exited with code 3"
+    assert (play.end.detected_at_ms, play.end.drained_at_ms) == (600, 900)
+
+
+def test_a_peers_error_waits_for_word_of_the_other_host_which_turns_out_lost() -> None:
+    play = Play().running()
+    play.hosts[0].exits(signal=6)  # gloo: connection closed by peer
+    for _ in range(10):
+        play.step()
+    assert not play.ended
+    play.hosts[1].lost = "its node died"
+    play.step()
+    assert play.ended
+    assert [(found.signal, found.lost) for found in play.end.exits] == [(6, False), (None, True)]
+    assert play.end.last_sign_at_ms == 500
+
+
+def test_a_lost_host_ends_the_gang() -> None:
+    play = Play().running()
+    play.hosts[1].lost = "its node died"
+    play.step()
+    assert play.hosts[0].signals[:1] == ["KILL"]
+    play.hosts[0].exits(signal=9, ordered=True)
+    play.step()
+    assert (play.end.trouble, play.end.message) == (None, "host s/1 was lost: its node died")
+
+
+def test_ranks_that_their_agents_ended_by_lease_are_nobodys_failure() -> None:
+    play = Play().running()
+    for host in play.hosts:
+        host.exits(signal=9, ordered=True)
+    play.step()
+    assert play.end.trouble == "slice_lost"
+
+
+def test_a_stop_terms_then_kills_after_its_grace() -> None:
+    play = Play().running()
+    play.gang.stop(StopOrder("cancelled", 2_000))
+    play.step()
+    play.gang.stop(StopOrder("cancelled", 2_000))  # orders repeat
+    play.step(after_ms=1_000)
+    assert [host.signals for host in play.hosts] == [["TERM"], ["TERM"]]
+    play.step(after_ms=800)
+    assert [host.signals for host in play.hosts] == [["TERM", "KILL"], ["TERM", "KILL"]]
+    for host in play.hosts:
+        host.exits(signal=9, ordered=True)
+    play.step()
+    assert play.end.trouble == "cancelled"
+
+
+def test_a_smaller_grace_hurries_a_stop() -> None:
+    play = Play().running()
+    play.gang.stop(StopOrder("cancelled", 60_000))
+    play.step()
+    play.gang.stop(StopOrder("cancelled", 0))
+    play.step()
+    assert all("KILL" in host.signals for host in play.hosts)
+
+
+def test_a_rank_that_fails_within_the_grace_lets_the_others_use_theirs() -> None:
+    play = Play().running()
+    play.gang.stop(StopOrder("evicted", 5_000))
+    play.hosts[0].exits(1, ordered=True)
+    play.step()
+    assert play.hosts[1].signals == ["TERM"]
+
+
+def test_a_stop_after_the_first_failure_does_not_change_the_verdict() -> None:
+    play = Play().running()
+    play.hosts[1].exits(3)
+    play.step()
+    play.gang.stop(StopOrder("cancelled", 1_000))
+    play.hosts[0].exits(signal=9, ordered=True)
+    play.step()
+    assert play.end.trouble is None
+
+
+def test_reports_that_are_refused_end_the_gang_at_once() -> None:
+    play = Play().running()
+    play.streams.unwanted = True
+    play.step()
+    assert [host.signals for host in play.hosts] == [["KILL"], ["KILL"]]
+    for host in play.hosts:
+        host.exits(signal=9, ordered=True)
+    play.step()
+    assert play.end.trouble == "superseded"
+
+
+@pytest.mark.parametrize(("quiet_ms", "waits"), [(1_000, True), (20_000, False)], ids=["server takes", "server away"])
+def test_the_report_waits_for_the_last_bytes_as_long_as_somebody_takes_them(quiet_ms: int, waits: bool) -> None:
+    play = Play().running()
+    play.streams.done, play.streams.quiet = False, quiet_ms
+    for host in play.hosts:
+        host.exits(0)
+    play.step()
+    assert play.gang.phase is GangPhase.FLUSHING
+    play.step(after_ms=11_000)
+    assert play.ended is not waits

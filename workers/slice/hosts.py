@@ -1,0 +1,112 @@
+"""A host of the slice as its supervisor sees it: the last answer of its agent, and whether the host is lost.
+
+Silence is not death: a host counts as lost when Ray says that its node or actor died, or when its agent has answered
+nothing for longer than its lease, after which it has ended its rank by itself.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import ray
+from ray.exceptions import ActorDiedError, RayError
+
+from orchestrator.protocol import HostInfo
+from workers.host.agent import LEASE_S
+from workers.host.messages import HostStatus, Launched, RankOrder, Stream
+
+SILENCE_S: Final = LEASE_S + 2.0
+RESEND_S: Final = 1.0
+READ_TIMEOUT_S: Final = 5.0
+
+
+class Host:
+    """One agent. All methods return at once, except `read`. Calls that fail show in the polls that follow."""
+
+    def __init__(self, agent: Any, info: HostInfo) -> None:
+        self.info = info
+        self.lost: str | None = None
+        """Why the host counts as lost, once it does."""
+        self.status: HostStatus | None = None
+        """The last answer about the attempt that `observe` asks for."""
+        self.last_sign_ms = time.time_ns() // 1_000_000
+        self._agent = agent
+        self._answered_at = time.monotonic()
+        self._poll: Any = None
+        self._launch: Any = None
+        self._end_sent_at: float | None = None
+
+    def observe(self, attempt_id: str | None, dead_nodes: frozenset[str]) -> None:
+        """Take in the answer to the poll that is under way, if it is there, and send the next one."""
+        if self.lost is not None:
+            return
+        if self.info.node_id in dead_nodes:
+            self.lost = "its node died"
+            return
+        if self._poll is not None and ray.wait([self._poll], timeout=0)[0]:
+            self._take_answer()
+        if self.lost is None and time.monotonic() - self._answered_at > SILENCE_S:
+            self.lost = f"its agent has not answered for {SILENCE_S:.0f} s"
+        if self._poll is None:
+            self._poll = self._agent.poll.remote(attempt_id)
+        if self.status is not None and self.status.attempt_id != attempt_id:
+            self.status = None
+
+    def launch(self, order: RankOrder) -> None:
+        """Start the rank; `launched` tells the outcome."""
+        self.status, self._end_sent_at = None, None
+        self._launch = self._agent.launch.remote(order)
+
+    def launched(self) -> Launched | str | None:
+        """The rank's process, or why there is none, or None while that is open."""
+        if not ray.wait([self._launch], timeout=0)[0]:
+            return None
+        try:
+            launched: Launched = ray.get(self._launch)
+        except RayError as error:
+            return _in_words(error)
+        return launched
+
+    def terminate(self, attempt_id: str) -> None:
+        """SIGTERM to the rank."""
+        self._agent.terminate.remote(attempt_id)
+
+    def end(self, attempt_id: str) -> None:
+        """SIGKILL to the rank and all below it. Call until it is drained: a message may be lost."""
+        now = time.monotonic()
+        if self.lost is None and (self._end_sent_at is None or now - self._end_sent_at > RESEND_S):
+            self._end_sent_at = now
+            self._agent.end.remote(attempt_id)
+
+    def read(self, attempt_id: str, offsets: Mapping[Stream, int], limit: int) -> dict[Stream, bytes]:
+        """New bytes of the rank's streams.
+
+        Raises:
+            RayError: the agent is gone or does not answer in time.
+        """
+        found: dict[Stream, bytes] = ray.get(
+            self._agent.read.remote(attempt_id, dict(offsets), limit), timeout=READ_TIMEOUT_S
+        )
+        return found
+
+    def forget(self, attempt_ids: tuple[str, ...]) -> None:
+        """Let the agent remove the files of these attempts."""
+        self._agent.forget.remote(attempt_ids)
+
+    def _take_answer(self) -> None:
+        poll, self._poll = self._poll, None
+        try:
+            self.status = ray.get(poll)
+        except ActorDiedError:
+            self.lost = "its agent died"
+        except RayError:
+            return  # unavailable for now: the silence counts
+        else:
+            self._answered_at = time.monotonic()
+            self.last_sign_ms = time.time_ns() // 1_000_000
+
+
+def _in_words(error: RayError) -> str:
+    """The error of the agent itself, without Ray's copy of the remote traceback."""
+    cause = getattr(error, "cause", None)
+    return str(cause) if cause is not None else str(error).strip().splitlines()[-1]

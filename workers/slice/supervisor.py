@@ -1,0 +1,195 @@
+"""The detached actor on host 0 of each slice. Takes orders, leads one gang at a time, keeps facts until acknowledged.
+
+Its methods only note what is wanted and answer at once; one thread does the work. It outlives the cluster process and
+the control plane; it ends with its raylet, and its agents with it.
+"""
+
+import logging
+import os
+import threading
+import time
+from typing import Final
+
+from ray.exceptions import RayError
+
+from orchestrator.domain.ids import AttemptId, SliceId
+from orchestrator.protocol import VERSION, FactsPost, GangEnded, RunOrder, SliceDown, SliceUp, StopOrder
+from workers.host.ports import free_port
+from workers.host.raylet import exit_with_raylet
+from workers.slice.gang import Gang, GangPhase
+from workers.slice.hosts import Host
+from workers.slice.messages import FACTS, RUN_ORDER, SLICE_PLAN, SUPERVISOR_STATE, Phase, SupervisorState
+from workers.slice.outbox import Outbox
+from workers.slice.reservation import dead_nodes, reserve
+from workers.slice.upload import Uploader
+
+LEADING_EVERY_S: Final = 0.3
+IDLE_EVERY_S: Final = 1.0
+PORT_TIMEOUT_S: Final = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """One reservation of one slice. Arguments and results are JSON: see `workers.slice.messages`."""
+
+    def __init__(self, plan_json: str) -> None:
+        self._plan = SLICE_PLAN.validate_json(plan_json)
+        self._server = self._plan.server
+        self._outbox = Outbox(f"{self._plan.slice_id}/{self._plan.incarnation}")
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._phase = Phase.RESERVING
+        self._hosts: tuple[Host, ...] = ()
+        self._gang: Gang | None = None
+        self._uploads: list[Uploader] = []
+        self._ended: list[str] = []
+        self._newest: dict[str, tuple[int, int]] = {}
+        """For each job the highest leader epoch and the highest attempt number that were accepted."""
+        exit_with_raylet(lambda: None)
+        threading.Thread(target=self._run, name="leader", daemon=True).start()
+
+    def start(self, order_json: str, server: str) -> str:
+        """Run the attempt; once, however often it is asked. Answers what was done, in words for the log."""
+        order = RUN_ORDER.validate_json(order_json)
+        with self._lock:
+            self._server = server
+            epoch, number = self._newest.get(order.job_id, (0, 0))
+            if order.epoch < epoch or order.number < number:
+                return f"refused: epoch {order.epoch}, number {order.number} are older than {epoch}, {number}"
+            if order.attempt_id in self._ended:
+                return "ended already"
+            if self._gang is not None:
+                same = self._gang.order.attempt_id == order.attempt_id
+                return "running" if same else f"refused: attempt {self._gang.order.attempt_id} still runs"
+            if self._phase is not Phase.UP:
+                return f"refused: the slice is {self._phase}"
+            self._newest[order.job_id] = (order.epoch, order.number)
+            if len(order.slices) > 1:
+                self._end_unstarted(order.attempt_id, "launch_failed", "attempts on several slices cannot run yet")
+                return "refused: several slices"
+            return self._begin(order)
+
+    def stop(self, attempt_id: str, reason: str, grace_ms: int) -> None:
+        """End the attempt: see `Gang.stop`. One that was never started here is reported as ended."""
+        with self._lock:
+            if self._gang is not None and self._gang.order.attempt_id == attempt_id:
+                self._gang.stop(StopOrder(reason, grace_ms))
+            elif attempt_id not in self._ended:
+                self._end_unstarted(attempt_id, reason, f"stopped before it started: {reason}")
+        self._wake.set()
+
+    def facts(self, acknowledged: int, server: str) -> str:
+        """Forget what is acknowledged; all that is not, as a FactsPost. `server` is where streams go from now on."""
+        self._server = server
+        self._outbox.acknowledge(acknowledged)
+        return FACTS.dump_json(FactsPost(VERSION, self._outbox.pending())).decode()
+
+    def state(self) -> str:
+        """A SupervisorState."""
+        with self._lock:
+            settled = self._gang is None and not self._outbox.pending() and all(u.finished() for u in self._uploads)
+            running = self._gang.order.attempt_id if self._gang is not None else None
+            plan = self._plan
+            state = SupervisorState(plan.incarnation, plan.build, self._phase, running, tuple(self._ended), settled)
+        return SUPERVISOR_STATE.dump_json(state).decode()
+
+    # ------------------------------------------------------------------------------------------------ the leader thread
+
+    def _run(self) -> None:
+        try:
+            self._reserve()
+        except RayError as error:
+            log.warning("slice %s was not reserved: %s", self._plan.slice_id, error)
+            self._phase = Phase.LOST
+        try:
+            self._lead()
+        finally:
+            # A supervisor that answers but does not lead would hold its slice for ever; a dead one is seen.
+            logging.shutdown()
+            os._exit(1)
+
+    def _lead(self) -> None:
+        looked_at = 0.0
+        dead: frozenset[str] = frozenset()
+        while True:
+            if time.monotonic() - looked_at > IDLE_EVERY_S:
+                dead, looked_at = dead_nodes(), time.monotonic()
+            with self._lock:
+                self._step(dead)
+                leading = self._gang is not None
+            self._wake.wait(LEADING_EVERY_S if leading else IDLE_EVERY_S)
+            self._wake.clear()
+
+    def _reserve(self) -> None:
+        plan = self._plan
+        self._hosts = reserve(plan)
+        infos = tuple(host.info for host in self._hosts)
+        self._outbox.add(
+            SliceUp(
+                kind="slice_up",
+                slice_id=SliceId(plan.slice_id),
+                incarnation=plan.incarnation,
+                pool=plan.pool,
+                shape=plan.shape,
+                capacity=plan.capacity,
+                hosts=infos,
+                at_ms=_now_ms(),
+            )
+        )
+        self._phase = Phase.UP
+
+    def _step(self, dead: frozenset[str]) -> None:
+        attempt_id = self._gang.order.attempt_id if self._gang is not None else None
+        for host in self._hosts:
+            host.observe(attempt_id, dead)
+        if self._gang is not None:
+            self._gang.step()
+            if self._gang.phase is GangPhase.ENDED:
+                self._ended.append(self._gang.order.attempt_id)
+                self._gang = None
+        lost = [host for host in self._hosts if host.lost is not None]
+        if lost and self._gang is None and self._phase is Phase.UP:
+            # After the gang's own report, so that the slice is not offered, nor called lost, before its ranks are gone.
+            words = "; ".join(f"host {host.info.host}: {host.lost}" for host in lost)
+            slice_id = SliceId(self._plan.slice_id)
+            self._outbox.add(SliceDown("slice_down", slice_id, self._plan.incarnation, words, _now_ms()))
+            self._phase = Phase.LOST
+
+    def _begin(self, order: RunOrder) -> str:
+        try:
+            # This is host 0, where rank 0 will be.
+            coordinator = f"{self._hosts[0].info.address}:{free_port()}"
+        except OSError as error:
+            self._end_unstarted(order.attempt_id, "launch_failed", str(error))
+            return f"refused: {error}"
+        uploader = Uploader(order.attempt_id, order.token, self._hosts, lambda: self._server)
+        self._forget_uploaded()
+        self._uploads.append(uploader)
+        gang = Gang(order, self._hosts, uploader, self._outbox.add, now_ms=_now_ms, ticks_ms=_ticks_ms)
+        gang.launch(coordinator)
+        uploader.start()
+        self._gang = gang
+        self._wake.set()
+        return "started"
+
+    def _forget_uploaded(self) -> None:
+        """Files of earlier attempts go once all their bytes are stored elsewhere and the slice has another use."""
+        done = tuple(upload.attempt_id for upload in self._uploads if upload.finished())
+        self._uploads = [upload for upload in self._uploads if not upload.finished()]
+        for host in self._hosts:
+            if done and host.lost is None:
+                host.forget(done)
+
+    def _end_unstarted(self, attempt_id: str, trouble: str, message: str) -> None:
+        now_ms = _now_ms()
+        self._outbox.add(GangEnded("gang_ended", AttemptId(attempt_id), trouble, message, (), now_ms, now_ms))
+        self._ended.append(attempt_id)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _ticks_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
