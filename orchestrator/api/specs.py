@@ -28,9 +28,18 @@ def read_spec(body: bytes) -> JobSpec:
     except strict_json.NotStrictJson as error:
         raise InvalidInput((Fault("", str(error)),)) from None
     try:
-        return SPEC.validate_json(body)
+        spec = SPEC.validate_json(body)
     except ValidationError as error:
         raise InvalidInput(_faults(error.errors(include_url=False), plain)) from None
+    _refuse_multislice(spec)
+    return spec
+
+
+def _refuse_multislice(spec: JobSpec) -> None:
+    """The scheduler places gangs of several slices; slice supervisors cannot lead them yet."""
+    if any(choice.count > 1 for choice in spec.choices):
+        said = "a job runs on one slice in this version; multislice is not there yet"
+        raise InvalidInput((Fault("slices", said),))
 
 
 def refuse_unknown_shapes(spec: JobSpec, slices: Iterable[Slice]) -> None:

@@ -36,10 +36,9 @@ class JobDraft:
     @property
     def touched(self) -> bool:
         """Whether anything but the words about why it waits has changed."""
-        worded = replace(self.job, message=self.seen.message)
-        return bool(
-            worded != self.seen or self.started or self.attempt != self.attempt_seen or self.facts or self.events
-        )
+        if self.started or self.facts or self.events or self.attempt is not self.attempt_seen:
+            return True
+        return self.job is not self.seen and replace(self.job, message=self.seen.message) != self.seen
 
     def change(self) -> JobChange:
         return JobChange(

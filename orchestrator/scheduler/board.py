@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrator.domain.ids import ClusterId, SliceId
+from orchestrator.domain.sharing import Health, Window
 from orchestrator.domain.spec import Capacity
 from orchestrator.domain.topology import SliceRequest, SliceShape
-from orchestrator.scheduler.snapshot import Health, OfferedSlice, RunningGang, Snapshot, WaitingJob, Window
+from orchestrator.scheduler.snapshot import OfferedSlice, RunningGang, Snapshot, WaitingJob
 
 FOREVER: Final = 1 << 62
 _GUESS_SHARE: Final = 4

@@ -55,6 +55,8 @@ class Policy:
     evict: bool = True
     min_runtime_ms: int = 2 * MINUTE_MS
     """A gang is not evicted or resized earlier; doubled by each eviction that the job has had, so nothing flaps."""
+    restart_ms: int = MINUTE_MS
+    """What stopping and starting again is assumed to cost where it was not measured."""
     patience_ms: int = 2 * MINUTE_MS
     """Nobody is evicted for a job that starts by itself within this time."""
     claims_at_once: int = 8

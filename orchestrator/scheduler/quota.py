@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.domain.ids import SliceId
-from orchestrator.scheduler.snapshot import Project, Quota, RunningGang
+from orchestrator.domain.sharing import Project, Quota
+from orchestrator.scheduler.snapshot import RunningGang
 
 
 @dataclass(frozen=True, slots=True)

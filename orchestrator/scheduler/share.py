@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from orchestrator.scheduler.snapshot import Project
+from orchestrator.domain.sharing import Project
 
 
 def decayed(usage_chip_ms: float, span_ms: float, half_life_ms: float) -> float:

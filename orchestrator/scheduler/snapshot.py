@@ -5,10 +5,10 @@ All times are wall-clock milliseconds, all spans milliseconds, unless a name say
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 
 from orchestrator.domain.ids import ClusterId, JobId, PoolName, SliceId
+from orchestrator.domain.sharing import Health, Project, Quota, Window
 from orchestrator.domain.spec import Band, Capacity
 from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.scheduler.policy import DEFAULT, Policy
@@ -75,24 +75,6 @@ class RunningGang:
         return self.chips * (max(0, now_ms - since) + self.restart_ms)
 
 
-class Health(StrEnum):
-    """How much a slice is trusted."""
-
-    SOUND = "sound"
-    SUSPECT = "suspect"
-    """Used when no sound slice will do."""
-    QUARANTINED = "quarantined"
-    """Never used, until a probe has passed."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Window:
-    """A slice is out for maintenance in `[since_ms, until_ms)`."""
-
-    since_ms: int
-    until_ms: int
-
-
 @dataclass(frozen=True, slots=True)
 class OfferedSlice:
     """A slice that is up in a cluster that answers; `free` when no live attempt holds it."""
@@ -121,30 +103,6 @@ class PoolLimits:
     most: int
     pending: int = 0
     """Asked for and not there yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A tenant's standing: what it used lately (decayed, see `share`), its weight, and the groups that hold it."""
-
-    name: str
-    usage_chip_ms: float = 0.0
-    weight: float = 1.0
-    parents: tuple[str, ...] = ()
-    """Nearest first: team, organisation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """Chips that a project, team or organisation is sure of and may not exceed, in one pool or (None) in all together.
-
-    What others leave idle may be borrowed up to `limit_chips`; a guarantee's owner gets it back by eviction.
-    """
-
-    owner: str
-    guarantee_chips: int = 0
-    limit_chips: int | None = None
-    pool: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
