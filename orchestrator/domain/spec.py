@@ -243,6 +243,7 @@ def as_count(limit: Limit) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
+@lru_cache(maxsize=4096)
 def _priority(text: str) -> tuple[Band, int]:
     match = re.fullmatch(r"(production|normal|batch)(?:/(-?\d{1,4}))?", text)
     if not match:

@@ -28,11 +28,11 @@ def place(desk: Desk, new_id: NewId, policy: Policy) -> int | None:
         _evict(desk, eviction)
     for start in decided.starts:
         _start(desk, start, new_id)
-    nothing_up = not desk.slices()
+    texts: dict[int, str] = {}  # jobs of one kind share their reasons
     for wait in decided.waits:
-        draft, says = desk.draft(wait.job_id), "no slice has come up yet" if nothing_up else wait.says
-        if says != draft.job.message:
-            draft.job = replace(draft.job, message=says)
+        if (says := texts.get(id(wait.reasons))) is None:
+            says = texts[id(wait.reasons)] = wait.says if desk.slices() else "no slice has come up yet"
+        desk.explain(wait.job_id, says)
     return decided.due_at_ms
 
 

@@ -106,6 +106,7 @@ class Group:
         return from_ms
 
 
+_Key = tuple[ClusterId, str, SliceShape, str]
 Option = tuple[SliceRequest, tuple[Group, ...]]
 """One acceptable choice of a job and the groups that offer it, those of the preferred capacity first."""
 
@@ -116,13 +117,14 @@ class Board:
     def __init__(self, snapshot: Snapshot) -> None:
         self.now_ms = snapshot.now_ms
         self._unknown_ms = snapshot.policy.unknown_runtime_ms
-        self._groups: dict[tuple[ClusterId, str, SliceShape, str], Group] = {}
+        self._groups: dict[_Key, Group] = {}
+        self._last: tuple[_Key, Group] | None = None
         self._by_shape: defaultdict[SliceShape, list[Group]] = defaultdict(list)
         self._options: dict[tuple[int, Capacity, tuple[Capacity, ...]], tuple[Option, ...]] = {}
         self._home: dict[SliceId, Group] = {}
         frees_ms = {id: self.expected_end_ms(gang) for gang in snapshot.running for id in gang.slices}
         for offered in snapshot.slices:
-            self._put(offered, frees_ms)
+            self._put(offered, self._group_of(offered), frees_ms)
         for group in self._groups.values():
             group.sound.sort()
             group.suspect.sort()
@@ -167,12 +169,18 @@ class Board:
                 if kind is Capacity.ANY or kind == group.capacity:
                     yield group
 
-    def _put(self, offered: OfferedSlice, frees_ms: dict[SliceId, int]) -> None:
+    def _group_of(self, offered: OfferedSlice) -> Group:
         key = (offered.cluster_id, offered.pool, offered.shape, offered.capacity)
+        if self._last is not None and key == self._last[0]:
+            return self._last[1]  # slices of a pool come together, and hashing each one's key would cost more
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(*key)
             self._by_shape[offered.shape].append(group)
+        self._last = key, group
+        return group
+
+    def _put(self, offered: OfferedSlice, group: Group, frees_ms: dict[SliceId, int]) -> None:
         id, now = offered.id, self.now_ms
         self._home[id] = group
         if offered.health is Health.QUARANTINED:

@@ -208,7 +208,7 @@ def _due_at_ms(snapshot: Snapshot, draft: _Draft) -> int | None:
     due = [at for w in windows for at in (w.since_ms - policy.notice_ms, w.since_ms, w.until_ms)]
     if draft.blocked and policy.backfill is Backfill.RESERVED:
         due += [gang.ends_at_ms + 1 for gang in snapshot.running if gang.ends_at_ms is not None]
-    if draft.blocked and policy.evict:
+    if policy.evict and (draft.lenders or any(job.band < draft.lowest for job in draft.blocked)):
         due += [protected_until_ms(gang, policy) for gang in snapshot.running]
     if snapshot.pools:
         due += [job.submitted_at_ms + policy.ask_after_ms for job in draft.blocked]

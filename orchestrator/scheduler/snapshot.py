@@ -6,6 +6,7 @@ All times are wall-clock milliseconds, all spans milliseconds, unless a name say
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from orchestrator.domain.ids import ClusterId, JobId, PoolName, SliceId
 from orchestrator.domain.sharing import Health, Project, Quota, Window
@@ -75,8 +76,7 @@ class RunningGang:
         return self.chips * (max(0, now_ms - since) + self.restart_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedSlice:
+class OfferedSlice(NamedTuple):
     """A slice that is up in a cluster that answers; `free` when no live attempt holds it."""
 
     id: SliceId
