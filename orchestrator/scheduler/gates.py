@@ -16,7 +16,8 @@ class Unfinished:
 
     @property
     def says(self) -> str:
-        return f"waits for {len(self.jobs)} jobs to end: {', '.join(self.jobs[:3])}{', …' if self.jobs[3:] else ''}"
+        more = f" and {len(self.jobs) - 3} more" if self.jobs[3:] else ""
+        return f"waits for the end of {', '.join(self.jobs[:3])}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ class _Simulation:
         record.held_ms += now_ms - attempt.ordered_at_ms
         record.resizes += reason is Reason.RESIZED
         self._outcome.runs.append(
-            Run(attempt.job_id, record.user, attempt.slices, attempt.ordered_at_ms, now_ms, reason)
+            Run(attempt.job_id, record.user, attempt.slices, attempt.chips, attempt.ordered_at_ms, now_ms, reason)
         )
 
     def _new_id(self, prefix: str) -> str:

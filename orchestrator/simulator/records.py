@@ -45,6 +45,7 @@ class Run:
     job_id: JobId
     user: str
     slices: tuple[SliceId, ...]
+    chips: int
     since_ms: int
     until_ms: int
     reason: Reason
