@@ -35,6 +35,9 @@ _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _LOCAL_TOKENS: Final = (("admin", "local", "pwt_", "admin.token"), ("cluster", "local", "pwc_", "cluster.token"))
 """Kind, name, prefix and file of the tokens that a first start on loopback makes for the machine's own user."""
 
+_LAST_TICK_S: Final = 5.0
+"""Longer than the database may keep a tick waiting; then whoever comes next waits for our lease to lapse."""
+
 log = structlog.get_logger()
 
 
@@ -49,7 +52,7 @@ def main() -> int:
         settings = read_settings(sys.argv[1:], os.environ)
         asyncio.run(serve(settings, SystemClock()))
     except (BadSettings, NewerSchema, Unavailable, OSError) as error:
-        log.error("the server cannot start", why=str(error))
+        log.error("the server cannot go on", why=str(error) or repr(error))
         return 1
     return 0
 
@@ -81,15 +84,15 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
     server = _Server(uvicorn.Config(create_app(deps), log_config=None, access_log=False, timeout_graceful_shutdown=1))
     _stop_on_signals(server, deps)
     leading = Leadership(deps.database, deps.clock, random_id("server"), settings.lease_ms)
-    ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run())
+    ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run(deps.stopping))
     ticking.add_done_callback(lambda _: _stop(server, deps))
     describe = asyncio.create_task(_describe_once_up(server, settings, listening, deps.clock))
     try:
         await server.serve(sockets=[listening])
     finally:
         describe.cancel()
-        ticking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
+        _stop(server, deps)
+        async with asyncio.timeout(_LAST_TICK_S):
             await ticking
         with contextlib.suppress(Unavailable):
             await leading.leave()

@@ -79,7 +79,7 @@ async def stream_events(
 ) -> EventSourceResponse:
     """Begins after `Last-Event-ID` or `after`; else at a job's first event, or for all jobs at the present."""
     job_id, begin = await _beginning(deps, job, _last_seen(last_event_id, after))
-    return EventSourceResponse(_follow(deps, job_id, begin), ping=15)
+    return EventSourceResponse(follow(deps, job_id, begin), ping=15)
 
 
 async def _beginning(deps: Deps, job: str | None, seen: int | None) -> tuple[JobId | None, int]:
@@ -97,7 +97,8 @@ def _last_seen(header: str | None, after: int | None) -> int | None:
     return int(header)
 
 
-async def _follow(deps: Deps, job_id: JobId | None, after: int) -> AsyncIterator[ServerSentEvent]:
+async def follow(deps: Deps, job_id: JobId | None, after: int) -> AsyncIterator[ServerSentEvent]:
+    """Events after `after`, of one job or of all, as they are committed, until the server stops."""
     while not deps.stopping.is_set():
         ring = deps.database.commits.next_ring()
         async with deps.database.read() as tx:

@@ -37,6 +37,11 @@ STATUS: Final[Mapping[type[PodwrightError], tuple[int, str]]] = MappingProxyType
     }
 )
 
+# Not from the standard library's phrases: they change with Python's version, and types are stable.
+_OF_HTTP: Final[Mapping[int, str]] = MappingProxyType(
+    {404: "not-found", 405: "method-not-allowed", 413: "too-large", 415: "unsupported-media-type"}
+)
+
 _RETRY_AFTER_S: Final = "2"
 _HEADERS: Final[Mapping[int, Mapping[str, str]]] = MappingProxyType(
     {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": _RETRY_AFTER_S}}
@@ -79,7 +84,7 @@ async def _of_parameters(request: Request, error: Exception) -> JSONResponse:
 
 async def _of_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    kind = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
+    kind = _OF_HTTP.get(error.status_code, "http")
     return _problem(request, error.status_code, kind, str(error.detail), headers=error.headers)
 
 

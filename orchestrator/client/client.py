@@ -4,7 +4,7 @@ import base64
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -108,7 +108,7 @@ class Client:
             after = page["next_after"]
         return found
 
-    def follow_events(self, job: str | None = None, after: int | None = None) -> Iterator[Answer]:
+    def follow_events(self, job: str | None = None, after: int | None = None) -> Generator[Answer, None, None]:
         """Events as they happen, without a gap over broken connections. Never ends by itself."""
         while True:
             try:

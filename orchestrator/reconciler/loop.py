@@ -89,11 +89,11 @@ class Loop:
         self._leading = leading
         self._agenda = _Agenda()
 
-    async def run(self) -> None:
-        """Until cancelled."""
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until `stopping` is set and the bell rung. Not by cancelling: a tick that began is finished."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._keep_lease())
-            tasks.create_task(self._keep_ticking())
+            tasks.create_task(self._keep_lease(stopping))
+            tasks.create_task(self._keep_ticking(stopping))
 
     async def step(self) -> TickReport | None:
         """Tick if we lead and something or the time asks for it."""
@@ -111,20 +111,20 @@ class Loop:
         self._agenda.after(report, now_ms, self._clock.monotonic_ms())
         return report
 
-    async def _keep_lease(self) -> None:
-        while True:
+    async def _keep_lease(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
             try:
                 await self._leading.beat()
             except Unavailable as error:
                 log.warning("the lease could not be renewed", error=str(error))
-            await self._clock.sleep(BEAT_MS)
+            await self._clock.wait(stopping, BEAT_MS)
 
-    async def _keep_ticking(self) -> None:
-        while True:
+    async def _keep_ticking(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
             ring = self._database.commits.next_ring()
             await self._step_or_log()
             if self._agenda.failures:
-                await self._clock.sleep(self._agenda.back_off_ms)
+                await self._clock.wait(stopping, self._agenda.back_off_ms)
             else:
                 await self._clock.wait(ring, self._span_ms())
 

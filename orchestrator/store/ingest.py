@@ -99,7 +99,7 @@ def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], stored: Mappi
         if new is None:
             continue
         if piece.stream == "spool":
-            part = read_spool(new.data, new.offset)
+            part = read_spool(new.data, new.offset, grows=attempt.live)
         else:
             blobs.write_at(log_name(attempt.job_id, attempt.id, piece.rank, piece.stream), new.offset, new.data)
             part = SpoolPart((), len(new.data), invalid=0)

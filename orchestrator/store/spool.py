@@ -5,6 +5,7 @@ Anybody's program may write these lines (`echo … >> $PODWRIGHT_SPOOL`), so not
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
@@ -12,6 +13,7 @@ from typing import Any, Final, TypeGuard
 from orchestrator.store import strict_json
 
 MAX_LINE_BYTES: Final = 1 << 20
+_LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _MAX_INT: Final = 2**63 - 1
 _MAX_NAME: Final = 1024
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -69,15 +71,20 @@ class _Invalid(ValueError):
     """A line or value of a wrong type."""
 
 
-def read_spool(data: bytes, offset: int) -> SpoolPart:
-    """Read the whole lines of `data`, which begins at byte `offset` of its spool and at the beginning of a line."""
+def read_spool(data: bytes, offset: int, grows: bool = True) -> SpoolPart:
+    """Read the whole lines of `data`, which begins at byte `offset` of its spool and at the beginning of a line.
+
+    Of a spool that no longer grows, a last line without its end is whole too: else its sender would offer it for ever.
+    """
     length = data.rfind(b"\n") + 1
     if not length and len(data) > MAX_LINE_BYTES:
         # Such a line would never be whole within what one post may hold, and would block the spool for ever.
         return SpoolPart((), len(data), invalid=1)
+    if not length and not grows:
+        length = len(data)
     records: list[Record] = []
     invalid, position = 0, offset
-    for line in _lines(data[:length]):
+    for line in _LINE.findall(data[:length]):
         try:
             found, skipped = _read_line(line, position)
         except ValueError:
@@ -87,10 +94,6 @@ def read_spool(data: bytes, offset: int) -> SpoolPart:
         invalid += skipped
         position += len(line)
     return SpoolPart(tuple(records), length, invalid)
-
-
-def _lines(data: bytes) -> list[bytes]:
-    return [line + b"\n" for line in data.split(b"\n")[:-1]]
 
 
 def _read_line(line: bytes, position: int) -> tuple[Record | None, int]:

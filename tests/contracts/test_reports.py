@@ -99,6 +99,14 @@ async def test_any_cut_of_the_stream_gives_the_same_rows(store: Store, attempt: 
     assert (await progress(store, attempt)).phase == "train"
 
 
+async def test_a_last_line_without_an_end_is_taken_when_the_attempt_is_over(store: Store, attempt: Attempt) -> None:
+    spool = lines(metric(1, loss=1.0))[:-1]
+    assert await store.post(attempt, spool) == 0
+    await store.end(attempt)
+    assert await store.post(attempt, spool) == len(spool)
+    assert await points(store, attempt) == [(1, 1, 0, 1.0)]
+
+
 async def test_lines_that_cannot_be_read_are_skipped_and_told_once(store: Store, attempt: Attempt) -> None:
     spool = b"garbage\n" + lines(metric(-1, loss=1.0), metric(2, loss=2.0)) + b"\xff\xfe\n"
     offset = await store.post(attempt, spool)

@@ -5,7 +5,6 @@ tenth; checkpoints live in `storage`, outside any slice, behind the fence that r
 """
 
 import base64
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,8 +15,6 @@ from orchestrator.domain.topology import SliceShape
 from orchestrator.protocol import (
     VERSION,
     Chunk,
-    Fact,
-    FactBody,
     FactsPost,
     FactsReply,
     GangEnded,
@@ -30,57 +27,11 @@ from orchestrator.protocol import (
     SliceDown,
     SliceUp,
 )
+from tests.fakes.gang import FakeGang, Latest, Outbox
 
 STEP_MS = 1_000
 COMMIT_EVERY = 10
 LAUNCH_MS = 300
-
-
-@dataclass(slots=True)
-class Latest:
-    """A job's `LATEST`: the fence and the newest commit."""
-
-    attempt: int = 0
-    step: int = 0
-
-
-@dataclass(slots=True)
-class FakeGang:
-    """One attempt on one slice, led by its supervisor."""
-
-    order: RunOrder
-    started_at_ms: int
-    ready_at_ms: int | None = None
-    first_step: int = 0
-    step: int = 0
-    spool: bytes = b""
-    sent: int = 0
-    ended: bool = False
-
-    @property
-    def seconds(self) -> float:
-        command = self.order.program.command
-        return float(command[1]) if command[0] == "sleep" else 0
-
-    def write(self, at_ms: int, **record: object) -> None:
-        self.spool += json.dumps({"at_ms": at_ms, **record}).encode() + b"\n"
-
-
-@dataclass(slots=True)
-class Outbox:
-    """One source of facts: numbers them from 1 and keeps them until they are acknowledged."""
-
-    source: str
-    facts: list[Fact] = field(default_factory=list)
-    sequence: int = 0
-
-    def tell(self, body: FactBody) -> None:
-        self.sequence += 1
-        self.facts.append(Fact(self.source, self.sequence, body))
-
-    def acknowledge(self, reply: FactsReply) -> None:
-        done = reply.acknowledged.get(self.source, 0)
-        self.facts = [fact for fact in self.facts if fact.sequence > done]
 
 
 @dataclass(slots=True)
@@ -92,6 +43,9 @@ class FakeSlice:
     outbox: Outbox
     incarnation: int = 1
     up: bool = True
+    """Its supervisor lives and may be given gangs."""
+    whole: bool = True
+    """All its hosts are there."""
     gangs: dict[AttemptId, FakeGang] = field(default_factory=dict)
     seen: dict[JobId, tuple[int, int]] = field(default_factory=dict)
     """Highest (epoch, attempt number) per job: lower orders are refused."""
@@ -110,6 +64,7 @@ class FakeCluster:
         self.starts: list[tuple[JobId, AttemptId]] = []
         """Every gang that was ever launched: an attempt must be here once at most."""
         self._boots = 0
+        self._revision = 0
         self._own = Outbox("cluster/0")
         self._departed: list[FakeSlice] = []
         """Reservations that are over, whose supervisors still have facts to tell."""
@@ -121,6 +76,9 @@ class FakeCluster:
 
     def obey(self, orders: Orders, now_ms: int) -> None:
         """Converge to the whole order set: start what is new, stop what is told to or absent."""
+        if orders.revision < self._revision:
+            return  # a late answer, overtaken by a newer one
+        self._revision = orders.revision
         wanted = {run.attempt_id: run for run in orders.runs}
         for on in self.slices.values():
             for attempt_id, gang in tuple(on.gangs.items()):
@@ -131,6 +89,7 @@ class FakeCluster:
                     self._end(on, gang, now_ms, trouble="cancelled", signal=9)
                 elif order.stop is not None:
                     self._end(on, gang, now_ms, trouble=order.stop.reason, signal=15)
+        self._reserve_anew({slice_id for run in orders.runs for slice_id in run.slices}, now_ms)
         for run in wanted.values():
             if self._is_lost(run):
                 said = "the slice was lost with its supervisor"
@@ -149,6 +108,7 @@ class FakeCluster:
     def restart(self) -> None:
         """The cluster process dies and comes back: what it alone knew is gone, the supervisors are not."""
         self._boots += 1
+        self._revision = 0
         self._own = Outbox(f"cluster/{self._boots}")
         for known in self.slices.values():
             if not known.up:
@@ -230,7 +190,7 @@ class FakeCluster:
         on = self.slices[slice_id]
         if not on.up:
             return
-        on.up = False
+        on.up = on.whole = False
         gang = on.running
         if gang is not None and host > 0:
             self._end(on, gang, now_ms, lost=host)
@@ -239,13 +199,9 @@ class FakeCluster:
             on.outbox.facts.clear()  # the supervisor died with host 0; the next orders show that its gang is missing
         self._own.tell(SliceDown("slice_down", on.id, str(on.incarnation), f"host {host} died", now_ms))
 
-    def replace_slice(self, slice_id: SliceId, now_ms: int) -> None:
-        """The provider brings the slice back on new hosts: a new reservation, a new source."""
-        on = self.slices[slice_id]
-        if on.up:
-            return
-        self._departed.append(on)
-        self._join(on.id, on.shape, on.incarnation + 1, now_ms)
+    def replace_slice(self, slice_id: SliceId) -> None:
+        """The provider brings the slice back on new hosts; it is reserved anew once no order names it."""
+        self.slices[slice_id].whole = True
 
     def fail_rank(self, slice_id: SliceId, now_ms: int) -> None:
         """The program of a running gang exits with an error."""
@@ -264,12 +220,17 @@ class FakeCluster:
         hosts = tuple(HostInfo(h, f"{outbox.source}/{h}", "127.0.0.1", 4) for h in range(shape.hosts))
         outbox.tell(SliceUp("slice_up", id, str(incarnation), self.pool, str(shape), "spot", hosts, now_ms))
 
+    def _reserve_anew(self, named: set[SliceId], now_ms: int) -> None:
+        """Not while an order names the slice: an attempt that ran there could start twice."""
+        for on in tuple(self.slices.values()):
+            if not on.up and on.whole and on.id not in named:
+                self._departed.append(on)
+                self._join(on.id, on.shape, on.incarnation + 1, now_ms)
+
     def _is_lost(self, run: RunOrder) -> bool:
-        """Whether an order names a slice that is gone and nobody is left who would report its gang's end."""
-        on = self.slices[run.slices[0]]
+        """Whether an order names a slice that is gone, and nobody is left who would report its gang's end."""
         telling = {fact.body.attempt_id for o in self._outboxes() for fact in o.facts if fact.body.kind == "gang_ended"}
-        ran_before = any(run.attempt_id in gone.gangs for gone in self._departed)
-        return (not on.up or ran_before) and run.attempt_id not in telling
+        return not self.slices[run.slices[0]].up and run.attempt_id not in telling
 
     def _start(self, run: RunOrder, now_ms: int) -> None:
         on = self.slices[run.slices[0]]

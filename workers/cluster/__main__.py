@@ -1,7 +1,10 @@
 """`python -m workers.cluster`. Holds no code: Ray kills actors whose module connects to it."""
 
-import sys
+import logging
+import os
 
 from workers.cluster.main import main
 
-sys.exit(main())
+code = main()
+logging.shutdown()
+os._exit(code)  # not through Ray's exit hooks: see main

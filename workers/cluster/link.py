@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from typing import Final
 
 import httpx
@@ -27,7 +28,6 @@ class Link:
         """The control plane does not accept our token: nothing that we do can change that."""
         self._wake = wake
         self._unheard = False
-        self._ended = threading.Event()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         # One client per thread: the poll must not hold up the facts.
         self._polling = httpx.Client(base_url=f"{server}/api/v1/link", headers=headers, timeout=POLL_TIMEOUT_S)
@@ -36,10 +36,6 @@ class Link:
     def start(self) -> None:
         """Begin to fetch orders."""
         threading.Thread(target=self._poll_for_ever, name="orders", daemon=True).start()
-
-    def end(self) -> None:
-        """Fetch no more."""
-        self._ended.set()
 
     def send(self, facts: tuple[Fact, ...]) -> dict[str, int]:
         """Post facts; for each source the highest sequence that is stored. Empty when nobody took them: try again."""
@@ -56,13 +52,13 @@ class Link:
 
     def _poll_for_ever(self) -> None:
         back_off_s = 0.1
-        while not self._ended.is_set() and not self.denied:
+        while not self.denied:
             try:
                 self._poll_once()
                 back_off_s = 0.1
             except (httpx.HTTPError, ValueError) as error:
                 log.warning("no orders, next try in %.1f s: %s", back_off_s, _in_words(error))
-                self._ended.wait(back_off_s)
+                time.sleep(back_off_s)
                 back_off_s = min(2 * back_off_s, LONGEST_BACK_OFF_S)
 
     def _poll_once(self) -> None:

@@ -86,7 +86,7 @@ class Losses:
 
 
 def _why(slice_id: str, host_0_lost: bool) -> str:
-    return f"slice {slice_id} was lost: " + ("host 0 died" if host_0_lost else "its supervisor died")
+    return f"slice {slice_id} was lost: " + ("host 0 died" if host_0_lost else "its supervisor is gone")
 
 
 def _lost_rank_0(slice_id: str) -> RankExit:

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class ClusterProcess:
-    """One round after the other until it is told to end, or the control plane denies us."""
+    """One round after the other until the control plane denies us."""
 
     def __init__(self, link: Link, slices: Slices, work_dir: Path, build: str, wake: threading.Event) -> None:
         self._link = link
@@ -45,25 +45,17 @@ class ClusterProcess:
         file = work_dir / "incarnations.json"
         self._losses = Losses(file, self._outbox, now_ms=_now_ms, ticks_ms=_ticks_ms)
         self._acknowledged: dict[str, int] = {}
-        self._ended = threading.Event()
-
-    def end(self) -> None:
-        """Finish the present round, then return from `run`."""
-        self._ended.set()
-        self._wake.set()
 
     def run(self) -> int:
-        """The exit code: 0 when told to end, 3 when denied."""
+        """Rounds until the control plane denies us; the exit code of that."""
         self._link.start()
-        while not self._ended.is_set():
+        while True:
             self._wake.wait(LOOK_EVERY_S)
             self._wake.clear()
             if self._link.denied:
                 log.error("the control plane does not accept this cluster's token; make a new one and start again")
                 return EXIT_DENIED
             self.round()
-        self._link.end()
-        return 0
 
     def round(self) -> None:
         """Look at the slices, act on what differs from the orders, and pass on what the supervisors have to tell."""

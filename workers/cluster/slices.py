@@ -116,10 +116,12 @@ class Slices:
     def _find(self, slice_id: str) -> Any:
         if slice_id not in self._supervisors:
             try:
-                self._supervisors[slice_id] = ray.get_actor(supervisor_name(slice_id))
-                log.info("slice %s has a supervisor already", slice_id)
+                supervisor = ray.get_actor(supervisor_name(slice_id))
             except ValueError:
                 return None
+            self._supervisors[slice_id] = supervisor
+            supervisor.announce.remote()
+            log.info("slice %s has a supervisor already", slice_id)
         return self._supervisors[slice_id]
 
     def _gather(self, asked: Mapping[str, Any]) -> dict[str, str]:

@@ -28,8 +28,9 @@ LEASE_S: Final = 10.0
 class Agent:
     """One host of a slice."""
 
-    def __init__(self, host: HostOrder) -> None:
+    def __init__(self, host: HostOrder, lease_s: float = LEASE_S) -> None:
         self._host = host
+        self._lease_s = lease_s
         self._root = Path(host.work_dir) / f"{host.slice_id}-{host.host}"
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._order: RankOrder | None = None
@@ -133,11 +134,11 @@ class Agent:
 
     def _watch_lease(self) -> None:
         while True:
-            time.sleep(0.5)
+            time.sleep(self._lease_s / 20)
             self._end_if_lapsed()
 
     def _end_if_lapsed(self) -> None:
-        if self._rank is not None and time.monotonic() - self._renewed_at > LEASE_S:
+        if self._rank is not None and time.monotonic() - self._renewed_at > self._lease_s:
             self._rank.end()
 
     def _end_at_once(self) -> None:

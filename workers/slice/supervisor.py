@@ -79,6 +79,24 @@ class Supervisor:
                 self._end_unstarted(attempt_id, reason, f"stopped before it started: {reason}")
         self._wake.set()
 
+    def announce(self) -> None:
+        """Say again that the slice is up: to a cluster process, and perhaps a control plane, that has not heard it."""
+        with self._lock:
+            if self._phase is Phase.UP:
+                plan = self._plan
+                self._outbox.add(
+                    SliceUp(
+                        kind="slice_up",
+                        slice_id=SliceId(plan.slice_id),
+                        incarnation=plan.incarnation,
+                        pool=plan.pool,
+                        shape=plan.shape,
+                        capacity=plan.capacity,
+                        hosts=tuple(host.info for host in self._hosts),
+                        at_ms=_now_ms(),
+                    )
+                )
+
     def facts(self, acknowledged: int, server: str) -> str:
         """Forget what is acknowledged; all that is not, as a FactsPost. `server` is where streams go from now on."""
         self._server = server
@@ -122,22 +140,9 @@ class Supervisor:
             self._wake.clear()
 
     def _reserve(self) -> None:
-        plan = self._plan
-        self._hosts = reserve(plan)
-        infos = tuple(host.info for host in self._hosts)
-        self._outbox.add(
-            SliceUp(
-                kind="slice_up",
-                slice_id=SliceId(plan.slice_id),
-                incarnation=plan.incarnation,
-                pool=plan.pool,
-                shape=plan.shape,
-                capacity=plan.capacity,
-                hosts=infos,
-                at_ms=_now_ms(),
-            )
-        )
+        self._hosts = reserve(self._plan)
         self._phase = Phase.UP
+        self.announce()
 
     def _step(self, dead: frozenset[str]) -> None:
         attempt_id = self._gang.order.attempt_id if self._gang is not None else None

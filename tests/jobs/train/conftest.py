@@ -21,7 +21,8 @@ import pytest
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 8)
 
-DEADLINE_S = 60
+# On two cores `tiny` reached its first step after 14 s at a load average of 4, and after 43 to 109 s at 8 to 15.
+DEADLINE_S = 120
 REPOSITORY = Path(__file__).parents[3]
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from workers.rank.failure import EXIT_PREEMPTED
 
+pytestmark = pytest.mark.timeout(400)  # three gangs in a row, each with its own deadline
+
 # Small enough that a gang of two starts, compiles and runs in some seconds.
 TINY = {
     "checkpoint_every": 5,

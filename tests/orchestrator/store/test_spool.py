@@ -5,7 +5,6 @@ import pytest
 
 from orchestrator.store.spool import MAX_LINE_BYTES, CheckpointReport, Metrics, Phase, Record, Step, read_spool
 
-
 COMMITTED = {"type": "checkpoint", "event": "committed", "step": 7, "path": "p"}
 
 
@@ -107,6 +106,13 @@ def test_read_spool_goes_only_as_far_as_lines_are_whole() -> None:
     whole = line(type="progress", step=3)
     assert read_spool(whole + b'{"type":', 0).length == len(whole)
     assert read_spool(b'{"type":', 0).length == 0
+
+
+def test_read_spool_takes_an_unfinished_line_once_nothing_more_can_come() -> None:
+    unfinished = line(type="progress", step=3)[:-1]
+    part = read_spool(unfinished, 0, grows=False)
+    assert (part.records, part.length) == ((Step(5, 3, None),), len(unfinished))
+    assert read_spool(b'{"type":', 0, grows=False).invalid == 1
 
 
 def test_read_spool_places_each_phase_by_its_own_line() -> None:

@@ -19,11 +19,11 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     (state_dir / "token").write_text(TOKEN)
     with (state_dir / "emulator.log").open("wb") as log:
         command = [sys.executable, "-m", "workers.cluster.providers.emulated"]
-        options = ["--state-dir", str(state_dir), "--slices", "v5e:2x4", "--count", "2"]
+        options = ["--state-dir", str(state_dir), "--slices", "v5e:2x4", "--count", "2", "--replace-after", "1"]
         emulator = subprocess.Popen([*command, *options], stdout=log, stderr=log, start_new_session=True)
     rig = Rig(ControlPlane(TOKEN), state_dir, emulator)
     try:
-        until(lambda: (state_dir / "cluster.json").exists() or emulator.poll() is not None or None, "Ray is up", 120)
+        until(lambda: (state_dir / "cluster.json").exists() or emulator.poll() is not None or None, "Ray is up", 170)
         assert emulator.poll() is None, (state_dir / "emulator.log").read_text()
         rig.start_cluster_process()
         yield rig

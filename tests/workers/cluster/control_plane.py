@@ -29,6 +29,13 @@ T = TypeVar("T")
 POLL_S = 5.0
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that are killed in the middle of a request are part of the tests."""
+
+
 class ControlPlane:
     """Holds the orders that a test sets, and everything that came up, each fact once."""
 
@@ -38,11 +45,12 @@ class ControlPlane:
         self.streams: defaultdict[tuple[str, int, str], bytearray] = defaultdict(bytearray)
         self.refused: set[str] = set()
         """Attempts whose reports get 409."""
+        self.away = False
+        """Nobody takes facts or streams: 503."""
         self._runs: dict[str, RunOrder] = {}
         self._revision = 1
         self._changed = threading.Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
@@ -129,6 +137,8 @@ class ControlPlane:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if plane.away:
+                    return self._answer(503)
                 if self.path == "/api/v1/link/facts":
                     return self._answer(200, plane.take_facts(body))
                 attempt_id = self.path.removeprefix("/api/v1/ingest/")

@@ -5,14 +5,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
-from orchestrator.protocol import CheckpointOrder, ProgramOrder, RunOrder, SliceUp, StopOrder
+from orchestrator.protocol import CheckpointOrder, ProgramOrder, RunOrder, SliceDown, SliceUp, StopOrder
 from tests.workers.cluster.control_plane import ControlPlane
 
 T = TypeVar("T")
@@ -27,7 +27,6 @@ class Rig:
     state_dir: Path
     emulator: subprocess.Popen[bytes]
     cluster: subprocess.Popen[bytes] | None = None
-    ups: set[str] = field(default_factory=set)
 
     @property
     def work_dir(self) -> Path:
@@ -50,9 +49,15 @@ class Rig:
         return next(h for h in hosts if (h["slice"], h["host"]) == (slice_id, host))
 
     def wait_for_slice(self, slice_id: str) -> SliceUp:
-        return self.plane.wait_for(
-            lambda body: body if isinstance(body, SliceUp) and body.slice_id == slice_id else None, f"{slice_id} is up"
-        )
+        """The slice's present reservation: up, and not down since."""
+
+        def look() -> SliceUp | None:
+            bodies = [fact.body for fact in list(self.plane.facts)]
+            down = {body.incarnation for body in bodies if isinstance(body, SliceDown)}
+            ups = [body for body in bodies if isinstance(body, SliceUp) and body.slice_id == slice_id]
+            return ups[-1] if ups and ups[-1].incarnation not in down else None
+
+        return until(look, f"{slice_id} is up")
 
 
 def an_order(

@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from orchestrator.protocol import FactBody, GangEnded, GangReady, SliceDown, StopOrder
+from orchestrator.protocol import FactBody, GangEnded, GangReady, SliceDown, SliceUp, StopOrder
 from tests.workers.cluster.rig import Rig, an_order, until
 from workers.host.drill import kill_host, kill_raylet_only
 
@@ -87,6 +87,8 @@ def test_a_killed_cluster_process_finds_the_gang_running_and_reports_its_end(rig
     log = rig.state_dir / "cluster-process.log"
     until(lambda: f"slice {FIRST} has a supervisor already" in log.read_text() or None, "it is adopted")
     assert sorted(ranks_of("kept")) == sorted(before)
+    ups = [fact.body for fact in rig.plane.facts if isinstance(fact.body, SliceUp) and fact.body.slice_id == FIRST]
+    assert len({up.incarnation for up in ups}) == 1
     gate.touch()
     found = ended(rig, "kept")
     assert found.trouble is None
@@ -107,6 +109,54 @@ def test_a_host_whose_raylet_alone_dies_is_lost_and_its_rank_ends(rig: Rig) -> N
 
 def test_a_lost_host_ends_the_gang_and_takes_the_slice_away(rig: Rig) -> None:
     lose_host_1(rig, SECOND, "bereft", kill_host)
+
+
+def test_a_slice_whose_hosts_came_back_is_reserved_anew_and_runs(rig: Rig) -> None:
+    before = {fact.body.incarnation for fact in rig.plane.facts if isinstance(fact.body, SliceDown)}
+    assert rig.wait_for_slice(FIRST).incarnation not in before
+    rig.plane.order(an_order("again", FIRST, "true"))
+    assert all(rank.ok for rank in ended(rig, "again").exits)
+
+
+def test_nothing_is_lost_while_the_control_plane_is_away(rig: Rig) -> None:
+    rig.wait_for_slice(FIRST)
+    gate = rig.state_dir / "away"
+    code = "import os, time\nwhile not os.path.exists(os.environ['GATE']): time.sleep(0.05)\nprint('last words')"
+    rig.plane.order(an_order("unheard", FIRST, sys.executable, "-c", code, GATE=str(gate)))
+    running = pids(rig, "unheard")
+    rig.plane.away = True
+    gate.touch()
+    until(lambda: not any(map(psutil.pid_exists, running)) or None, "the ranks ended")
+    rig.plane.away = False
+    assert all(rank.ok for rank in ended(rig, "unheard").exits)
+    assert rig.plane.stream("unheard", 0, "stdout") == b"last words\n"
+
+
+def test_a_frozen_host_is_lost_and_its_rank_ends_when_it_thaws(rig: Rig) -> None:
+    rig.wait_for_slice(FIRST)
+    rig.plane.order(an_order("frozen", FIRST, *SLEEP))
+    process = psutil.Process(pids(rig, "frozen")[1])
+    frozen = [process, *process.parents()[:2]]  # rank, shim and agent
+    for process in frozen:
+        process.suspend()
+    found = ended(rig, "frozen")
+    assert [rank.lost for rank in found.exits] == [False, True]
+    for process in frozen:
+        if process.is_running():
+            process.resume()
+    until(lambda: not ranks_of("frozen") or None, "its rank is gone", 5)
+
+
+def test_host_0_takes_the_supervisor_with_it_and_the_slice_is_lost(rig: Rig) -> None:
+    up = rig.wait_for_slice(SECOND)
+    rig.plane.order(an_order("headless", SECOND, *SLEEP))
+    pids(rig, "headless")
+    kill_host(rig.host(SECOND, 0)["raylet_pid"])
+    found = ended(rig, "headless")
+    assert found.trouble == "slice_lost"
+    assert [(rank.rank, rank.lost) for rank in found.exits] == [(0, True)]
+    assert not ranks_of("headless")
+    assert rig.wait_for_slice(SECOND).incarnation != up.incarnation
 
 
 def lose_host_1(rig: Rig, slice_id: str, attempt_id: str, kill) -> None:  # type: ignore[no-untyped-def]

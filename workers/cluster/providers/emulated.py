@@ -8,16 +8,17 @@ import argparse
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 import signal
-import sys
+import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psutil
 
@@ -25,8 +26,12 @@ from orchestrator.domain.topology import SliceShape
 from workers.host import labels
 from workers.host.drill import end_all
 
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
 NAMESPACE: Final = "podwright"
 LOOPBACK: Final = "127.0.0.1"
+START_TRIES: Final = 4
 OBJECT_STORE_BYTES: Final = 80 * 1024 * 1024
 """Ray's smallest is 75 MiB. Nothing of ours travels through the object store."""
 
@@ -66,23 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
     state_dir.mkdir(parents=True, exist_ok=True)
     description = state_dir / "cluster.json"
     description.unlink(missing_ok=True)
-    ended = threading.Event()
-
-    def end(_signal: int, _frame: object) -> None:
-        ended.set()
-        raise SystemExit(0)
-
-    with _fresh_temp_dir(state_dir) as temp_dir, _no_process_left():
-        signal.signal(signal.SIGTERM, end)
-        signal.signal(signal.SIGINT, end)
-        cluster, hosts = _start(options, temp_dir)
-        # Ray installs a SIGTERM handler of its own with each node.
-        signal.signal(signal.SIGTERM, end)
-        signal.signal(signal.SIGINT, end)
+    with contextlib.suppress(SystemExit), _fresh_temp_dir(state_dir) as temp_dir, _no_process_left():
+        _end_on_signals()
+        cluster = EmulatedCluster(options, temp_dir)
         try:
-            _write(description, cluster.gcs_address, temp_dir, hosts)
-            while not ended.wait(1.0):
-                _reap(cluster)
+            _write(description, cluster.describe())
+            while True:
+                time.sleep(1.0)
+                if cluster.tend():
+                    _write(description, cluster.describe())
         finally:
             description.unlink(missing_ok=True)
     return 0
@@ -94,6 +91,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--slices", type=SliceShape.parse, required=True, metavar="SHAPE", help="e.g. v5e:2x4")
     parser.add_argument("--count", type=int, default=1, help="how many slices")
     parser.add_argument("--pool", default="emulated-v5e", help="slices are named <pool>-0, <pool>-1, …")
+    parser.add_argument(
+        "--replace-after",
+        type=float,
+        metavar="SECONDS",
+        help="a host that died comes back after so long; default: never",
+    )
     return parser
 
 
@@ -122,62 +125,109 @@ def _no_process_left() -> Iterator[None]:
         end_all(psutil.Process().children(recursive=True), timeout_s=20)
 
 
-def _start(options: argparse.Namespace, temp_dir: Path) -> tuple[Any, list[EmulatedHost]]:
-    os.environ.update(RAY_SETTINGS)
-    # Else `Cluster` rewrites, and at its end removes, the address file that every Ray on this machine shares.
-    os.environ["RAY_TMPDIR"] = str(temp_dir)
-    (temp_dir / "ray").mkdir()
-    import ray  # here, because it reads the settings above when it is imported
-    from ray.cluster_utils import Cluster
+class EmulatedCluster:
+    """Ray's own processes, all children of this one, on loopback."""
 
-    common = {"node_ip_address": LOOPBACK, "object_store_memory": OBJECT_STORE_BYTES, "temp_dir": str(temp_dir)}
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={**common, "num_cpus": 0, "include_dashboard": False, "include_log_monitor": False},
-    )
-    shape: SliceShape = options.slices
-    hosts = []
-    for index in range(options.count):
-        for host in range(shape.hosts):
-            slice_id = f"{options.pool}-{index}"
-            node = cluster.add_node(
-                **common,
-                num_cpus=1,
-                resources={"TPU": shape.chips_per_host},
-                labels={
-                    **labels.of_host(slice_id, host, shape, pool=options.pool, capacity="spot"),
-                    labels.EMULATED: "true",
-                },
-            )
-            raylet = node.all_processes[ray._private.ray_constants.PROCESS_TYPE_RAYLET][0].process
-            hosts.append(EmulatedHost(slice_id, host, node.node_id, raylet.pid, shape.chips_per_host))
-    return cluster, hosts
+    def __init__(self, options: argparse.Namespace, temp_dir: Path) -> None:
+        os.environ.update(RAY_SETTINGS)
+        # Else `Cluster` rewrites, and at its end removes, the address file that every Ray on this machine shares.
+        os.environ["RAY_TMPDIR"] = str(temp_dir)
+        (temp_dir / "ray").mkdir()
+        from ray.cluster_utils import Cluster  # here, because Ray reads the settings above when it is imported
 
-
-def _write(path: Path, address: str, temp_dir: Path, hosts: list[EmulatedHost]) -> None:
-    """Say where the cluster is, in one rename: a reader never sees half of it."""
-    text = json.dumps(
-        {
-            "address": address,
-            "pid": os.getpid(),
+        self._shape: SliceShape = options.slices
+        self._pool: str = options.pool
+        self._replace_after: float | None = options.replace_after
+        self._temp_dir = temp_dir
+        self._common = {
+            "node_ip_address": LOOPBACK,
+            "object_store_memory": OBJECT_STORE_BYTES,
             "temp_dir": str(temp_dir),
+        }
+        head = {**self._common, "num_cpus": 0, "include_dashboard": False, "include_log_monitor": False}
+        self._cluster: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+        self._hosts: dict[tuple[str, int], tuple[EmulatedHost, Any]] = {}
+        self._died_at: dict[tuple[str, int], float] = {}
+        for index in range(options.count):
+            for host in range(self._shape.hosts):
+                self._add(f"{self._pool}-{index}", host)
+
+    def describe(self) -> dict[str, Any]:
+        """What `cluster.json` says."""
+        return {
+            "address": self._cluster.gcs_address,
+            "pid": os.getpid(),
+            "temp_dir": str(self._temp_dir),
             "namespace": NAMESPACE,
-            "hosts": [asdict(host) for host in hosts],
-        },
-        indent=2,
-    )
+            "hosts": [asdict(host) for host, _ in self._hosts.values()],
+        }
+
+    def tend(self) -> bool:
+        """Reap what a drill killed, and replace hosts whose time has come; whether a host is another one now."""
+        changed = False
+        for key, (_, node) in list(self._hosts.items()):
+            # Dead raylets are our children and would stay zombies.
+            dead = _raylet(node).poll() is not None
+            if dead and self._replace_after is not None:
+                died_at = self._died_at.setdefault(key, time.monotonic())
+                if time.monotonic() - died_at >= self._replace_after:
+                    del self._died_at[key]
+                    self._cluster.worker_nodes.discard(node)
+                    self._add(*key)
+                    changed = True
+        return changed
+
+    def _add(self, slice_id: str, host: int) -> None:
+        chips = self._shape.chips_per_host
+        names = labels.of_host(slice_id, host, self._shape, pool=self._pool, capacity="spot")
+        arguments = {**self._common, "num_cpus": 1, "resources": {"TPU": chips}}
+        node = _patiently(lambda: self._cluster.add_node(**arguments, labels={**names, labels.EMULATED: "true"}))
+        self._hosts[slice_id, host] = EmulatedHost(slice_id, host, node.node_id, _raylet(node).pid, chips), node
+
+
+def _patiently(start: Callable[[], T]) -> T:
+    """Call `start` until it succeeds, a few times; what a failed try left running is killed.
+
+    Ray gives a node 30 s, which cannot be set and is too short while other processes keep all cores busy.
+
+    Raises:
+        TimeoutError: no try succeeded.
+    """
+    before = set(psutil.Process().children(recursive=True))
+    for _ in range(START_TRIES):
+        try:
+            started = start()
+            _end_on_signals()
+            return started
+        except Exception as error:  # noqa: BLE001  Ray raises nothing narrower
+            log.warning("a Ray node did not start, trying again: %s", error)
+            end_all(set(psutil.Process().children(recursive=True)) - before, timeout_s=20)
+    raise TimeoutError(f"a Ray node did not start in {START_TRIES} tries")
+
+
+def _end_on_signals() -> None:
+    """Take back the signals: with each node Ray puts in a SIGTERM handler that drains for up to 30 s."""
+
+    def end(_signal: int, _frame: object) -> None:
+        raise SystemExit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+
+
+def _raylet(node: Any) -> subprocess.Popen[bytes]:
+    process: subprocess.Popen[bytes] = node.all_processes["raylet"][0].process
+    return process
+
+
+def _write(path: Path, description: dict[str, Any]) -> None:
+    """Say where the cluster is, in one rename: a reader never sees half of it."""
     partial = path.with_suffix(".partial")
-    partial.write_text(text)
+    partial.write_text(json.dumps(description, indent=2))
     partial.replace(path)
 
 
-def _reap(cluster: Any) -> None:
-    """Collect raylets that a drill killed; they are our children and would stay zombies."""
-    for node in cluster.worker_nodes:
-        for processes in node.all_processes.values():
-            for info in processes:
-                info.process.poll()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    logging.shutdown()
+    os._exit(code)  # all is ended; Ray's exit hooks would wait for nodes that are gone

@@ -1,0 +1,1 @@
+"""Commands that talk to a control plane, here or elsewhere, over the Python SDK only."""

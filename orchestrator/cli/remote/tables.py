@@ -1,0 +1,58 @@
+"""Lists as tables, from the API's answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.remote.wording import STATE_COLOURS, moment, plain, span
+
+Answer = Mapping[str, Any]
+
+
+def columns(*names: str) -> Table:
+    """An empty table in the house's style: no lines, long values folded."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def jobs_table(jobs: Sequence[Answer], now_ms: int) -> Table:
+    table = columns("id", "name", "state", "slices", "attempts", "age", "why")
+    for job in jobs:
+        table.add_row(
+            job["id"],
+            job["name"],
+            Text(job["state"], STATE_COLOURS.get(job["state"], "")),
+            " or ".join(job["slices"]),
+            str(job["attempts"]),
+            span(max(0, now_ms - job["created_at_ms"])),
+            plain(job["message"]),
+        )
+    return table
+
+
+def events_table(events: Sequence[Answer]) -> Table:
+    table = columns("time", "event", "what happened")
+    for event in events:
+        table.add_row(moment(event["at_ms"]), event["kind"], plain(event["message"]))
+    return table
+
+
+def slices_table(slices: Sequence[Answer]) -> Table:
+    table = columns("slice", "shape", "hosts", "chips", "capacity", "state", "held by", "note")
+    for known in slices:
+        up = known["state"] == "up"
+        table.add_row(
+            known["id"],
+            known["shape"],
+            str(known["hosts"]),
+            str(known["chips"]),
+            known["capacity"],
+            Text(known["state"], "green" if up else "red"),
+            known["attempt_id"] or ("free" if up else ""),
+            plain(known["message"]),
+        )
+    return table

@@ -1,0 +1,104 @@
+import asyncio
+
+import pytest
+
+from orchestrator.api import link
+from orchestrator.domain.ids import AttemptId
+from orchestrator.domain.job import RankStarted
+from orchestrator.protocol import ORDERS, GangReady, Orders
+from tests.builders import NOW, a_slice
+from tests.orchestrator.api.rig import Rig
+
+pytestmark = pytest.mark.anyio
+
+
+async def orders(rig: Rig, revision: int | None = None) -> Orders | None:
+    answer = await rig.cluster.get("/api/v1/link/orders", params=None if revision is None else {"revision": revision})
+    return None if answer.status_code == 204 else ORDERS.validate_json(answer.content)
+
+
+async def test_orders_hold_all_that_a_supervisor_needs(rig: Rig) -> None:
+    program = {"builtin": "train", "config": {"steps": 30}}
+    job = await rig.running(program=program, checkpoint={"every_steps": 7}, env_vars={"A": "1"})
+    found = await orders(rig)
+    assert found is not None
+    (run,) = found.runs
+    assert (run.job_id, run.attempt_id, run.number) == (job["id"], job["attempt"]["id"], 1)
+    assert (run.program.builtin, run.program.config_json, run.program.command) == ("train", '{"steps": 30}', ())
+    assert (run.checkpoint.root, run.checkpoint.every_steps) == (f"gs://bucket/root/{job['id']}", 7)
+    assert (run.slices, run.env_vars, run.stop) == (("pool-0",), {"A": "1"}, None)
+
+
+async def test_a_cancelled_job_is_ordered_to_stop_with_its_grace(rig: Rig) -> None:
+    await rig.running(grace="2s")
+    assert (await rig.user.post("/api/v1/jobs/toy/cancel")).status_code == 202
+    assert (await rig.user.post("/api/v1/jobs/toy/cancel")).status_code == 202
+    await rig.tick()
+    found = await orders(rig)
+    assert found is not None
+    assert found.runs[0].stop is not None
+    assert (found.runs[0].stop.reason, found.runs[0].stop.grace_ms) == ("cancelled", 2_000)
+    assert (await rig.job())["state"] == "STOPPING"
+
+
+async def test_a_poll_waits_for_a_change_and_wakes_with_it(rig: Rig) -> None:
+    await rig.slice_up()
+    now = await orders(rig)
+    assert now is not None
+    poll = asyncio.create_task(orders(rig, now.revision))
+    await asyncio.sleep(0.05)
+    await rig.submit()
+    assert not poll.done()
+    await rig.tick()
+    changed = await asyncio.wait_for(poll, 0.9)  # less than the fallback's second: it was woken
+    assert changed is not None
+    assert len(changed.runs) == 1
+
+
+async def test_a_poll_without_news_ends_empty(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "LONGEST_POLL_MS", 30)
+    now = await orders(rig)
+    assert now is not None
+    assert await orders(rig, now.revision) is None
+
+
+async def test_a_stopping_server_ends_its_polls(rig: Rig) -> None:
+    now = await orders(rig)
+    assert now is not None
+    poll = asyncio.create_task(orders(rig, now.revision))
+    await asyncio.sleep(0.05)
+    rig.deps.stopping.set()
+    rig.deps.database.commits.ring()
+    assert await asyncio.wait_for(poll, 0.5) is None
+
+
+async def test_facts_are_acknowledged_and_shown(rig: Rig) -> None:
+    job = await rig.running()
+    ranks = tuple(RankStarted(rank, a_slice().id, rank, 100 + rank, NOW) for rank in range(2))
+    answer = await rig.tell(GangReady("gang_ready", AttemptId(job["attempt"]["id"]), ranks, NOW))
+    assert answer.json() == {"acknowledged": {"tests": 2}}
+    await rig.tick()
+    running = await rig.job()
+    assert running["state"] == "RUNNING"
+    assert [rank["pid"] for rank in running["attempt"]["ranks"]] == [100, 101]
+    assert (await rig.user.get("/api/v1/jobs/toy/attempts")).json()["items"] == [running["attempt"]]
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"version": 1}, {"version": 1, "facts": [{"source": "s", "sequence": 1, "body": {"kind": "dreamt"}}]}]
+)
+async def test_facts_of_another_shape_are_refused(rig: Rig, body: dict[str, object]) -> None:
+    assert (await rig.cluster.post("/api/v1/link/facts", json=body)).status_code == 422
+
+
+async def test_another_version_of_the_protocol_is_refused(rig: Rig) -> None:
+    assert (await rig.cluster.post("/api/v1/link/facts", json={"version": 2, "facts": []})).status_code == 409
+
+
+async def test_clusters_and_slices_are_shown(rig: Rig) -> None:
+    job = await rig.running()
+    (cluster,) = (await rig.user.get("/api/v1/clusters")).json()["items"]
+    (known,) = (await rig.user.get("/api/v1/slices")).json()["items"]
+    assert cluster["id"] == "local"
+    assert (known["state"], known["shape"], known["chips"]) == ("up", "v5e:2x4", 8)
+    assert known["attempt_id"] == job["attempt"]["id"]
