@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrator.domain.endings import Reason
-from orchestrator.domain.ids import AttemptId, NewId, SliceId
+from orchestrator.domain.ids import AttemptId, NewId
 from orchestrator.domain.job import Attempt, Job, SliceState, Stop
 from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.sharing import Health
@@ -142,17 +142,17 @@ def _offers(desk: Desk) -> tuple[OfferedSlice, ...]:
     """Slices that are up in clusters that answer."""
     world, now = desk.world, desk.world.now_ms
     answering = {c.id for c in world.clusters if now - c.seen_at_ms <= CLUSTER_SILENT_AFTER_MS}
-    held: frozenset[SliceId] = desk.held_slices()
+    held, health, windows = desk.held_slices(), world.health, world.windows
     return tuple(
         OfferedSlice(
-            id=s.id,
-            cluster_id=s.cluster_id,
-            pool=s.pool,
-            shape=s.shape,
-            capacity=s.capacity,
-            free=s.id not in held,
-            health=world.health.get(s.id, Health.SOUND),
-            windows=world.windows.get(s.id, ()),
+            s.id,
+            s.cluster_id,
+            s.pool,
+            s.shape,
+            s.capacity,
+            s.id not in held,
+            health.get(s.id, Health.SOUND),
+            windows.get(s.id, ()),
         )
         for s in desk.slices()
         if s.state is SliceState.UP and s.cluster_id in answering

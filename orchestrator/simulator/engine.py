@@ -184,9 +184,9 @@ def _submissions(setup: Setup) -> tuple[list[Job], dict[JobId, JobRecord], dict[
     jobs: list[Job] = []
     records: dict[JobId, JobRecord] = {}
     work: dict[JobId, Work] = {}
-    unfit = 0
+    unfit, pools = 0, setup.fleet.pools()
     for number, traced in enumerate(setup.jobs):
-        spec = spec_of(traced, setup.fleet, setup.estimates)
+        spec = spec_of(traced, pools, setup.estimates)
         if spec is None:
             unfit += 1
             continue

@@ -12,7 +12,8 @@ quotas:
 ```
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -47,17 +48,18 @@ class Fleet:
     def chips(self) -> int:
         return sum(known.shape.chips for known in self.slices)
 
-    def request(self, chips: int) -> SliceRequest | None:
-        """The slices that a job of so many chips gets: one of the smallest shape that has as many, else several of
-        the largest; None if no pool is large enough."""
-        pools: dict[tuple[str, SliceShape], int] = {}
-        for known in self.slices:
-            pools[known.pool, known.shape] = pools.get((known.pool, known.shape), 0) + 1
-        requests = (
-            (SliceRequest(-(-chips // shape.chips), shape), count) for (_, shape), count in sorted(pools.items())
-        )
-        fitting = [request for request, count in requests if request.count <= count]
-        return min(fitting, key=lambda request: (request.chips, request.count), default=None)
+    def pools(self) -> tuple[tuple[SliceShape, int], ...]:
+        """(shape, slices) of each pool."""
+        counts = Counter((known.pool, known.shape) for known in self.slices)
+        return tuple((shape, count) for (_, shape), count in sorted(counts.items()))
+
+
+def request(chips: int, pools: Iterable[tuple[SliceShape, int]]) -> SliceRequest | None:
+    """The slices that a job of so many chips gets: as few chips as will do, in as few slices; None if no pool has
+    as many."""
+    requests = ((SliceRequest(-(-chips // shape.chips), shape), count) for shape, count in pools)
+    fitting = (wants for wants, count in requests if wants.count <= count)
+    return min(fitting, key=lambda wants: (wants.chips, wants.count), default=None)
 
 
 def counting(chips: int) -> Fleet:

@@ -4,8 +4,11 @@ import re
 from enum import StrEnum
 
 from orchestrator.domain.spec import UNKNOWN, JobSpec, Program
-from orchestrator.simulator.fleet import Fleet
+from orchestrator.domain.topology import SliceShape
+from orchestrator.simulator.fleet import request
 from orchestrator.simulator.trace import TraceJob
+
+Pools = tuple[tuple[SliceShape, int], ...]
 
 
 class Estimates(StrEnum):
@@ -18,14 +21,14 @@ class Estimates(StrEnum):
     """Nothing: it has to learn from like jobs."""
 
 
-def spec_of(job: TraceJob, fleet: Fleet, estimates: Estimates) -> JobSpec | None:
-    """The job's spec; None if it is larger than the fleet."""
+def spec_of(job: TraceJob, pools: Pools, estimates: Estimates) -> JobSpec | None:
+    """The job's spec; None if it is larger than every pool."""
     slices = job.slices
     if slices is None:
-        request = fleet.request(job.chips)
-        if request is None:
+        wants = request(job.chips, pools)
+        if wants is None:
             return None
-        slices = str(request)
+        slices = str(wants)
     return JobSpec(
         name="trace",
         program=Program(command=("sleep", f"{job.duration_ms / 1000}")),
