@@ -58,7 +58,9 @@ class _Simulation:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._arrivals, records, work, unfit = _submissions(setup)
-        self._outcome = Outcome(records, setup.fleet.chips, unfit=unfit)
+        self._outcome = Outcome(
+            records, tuple(known.id for known in setup.fleet.slices), setup.fleet.chips, unfit=unfit
+        )
         self._slices: dict[SliceId, Slice] = {known.id: known for known in setup.fleet.slices}
         self._cluster = SimCluster(work, setup.costs, dict(self._slices))
         for known in setup.fleet.slices:
@@ -193,6 +195,7 @@ def _submissions(setup: Setup) -> tuple[list[Job], dict[JobId, JobRecord], dict[
         id = JobId(f"job_{number:06d}")
         at_ms = traced.submit_ms
         jobs.append(Job(id, spec, JobState.QUEUED, Desired.RUN, 1, created_at_ms=at_ms, queued_at_ms=at_ms))
-        records[id] = JobRecord(id, spec.project, traced.chips, at_ms, traced.duration_ms)
+        chips = max(choice.chips for choice in spec.choices) if traced.slices else traced.chips
+        records[id] = JobRecord(id, spec.project, chips, at_ms, traced.duration_ms)
         work[id] = Work(traced.duration_ms, max(choice.count for choice in spec.choices))
     return jobs, records, work, unfit

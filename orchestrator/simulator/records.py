@@ -56,6 +56,7 @@ class Outcome:
     """The result of a simulation."""
 
     jobs: dict[JobId, JobRecord]
+    slices: tuple[SliceId, ...]
     chips: int
     """Of the whole fleet."""
     runs: list[Run] = field(default_factory=list)

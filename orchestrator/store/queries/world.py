@@ -9,16 +9,11 @@ from orchestrator.scheduler.policy import DEFAULT
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
 from orchestrator.store.queries import sharing
-from orchestrator.store.schema import attempts, clusters, facts, jobs, meta, progress, slices
+from orchestrator.store.schema import attempts, clusters, facts, jobs, progress, slices
 from orchestrator.world import World
 
 _FACTS_AT_ONCE: Final = 1000
 """The oldest; what is left is read by the next tick, which follows at once."""
-
-
-async def revision(tx: ReadTx) -> int:
-    """Raised by every write that may change a decision."""
-    return int((await tx.ask(select(meta.c.revision))).scalar_one())
 
 
 async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
