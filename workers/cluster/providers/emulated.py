@@ -44,6 +44,7 @@ RAY_SETTINGS: Final = {
     "RAY_health_check_failure_threshold": "5",
     "RAY_memory_monitor_refresh_ms": "0",  # it would kill an agent for what its rank allocates
     "RAY_worker_oom_score_adjustment": "0",  # the kernel shall take the rank, not the agent
+    "RAY_worker_niceness": "0",  # Ray's 15 would pass on to the ranks, which are the point of the host
     "RAY_prestart_worker_first_driver": "0",
     "RAY_enable_metrics_collection": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
