@@ -1,5 +1,6 @@
 """Simulated days: exact small ones, and random ones with every fault, watched at every tick."""
 
+import os
 import random
 
 import pytest
@@ -115,7 +116,11 @@ quotas:
 """
 
 
-@pytest.mark.parametrize("seed", range(20))
+DAYS = int(os.environ.get("PODWRIGHT_DAYS", "12"))
+"""`make simulate` asks for many more."""
+
+
+@pytest.mark.parametrize("seed", range(DAYS))
 def test_any_day_keeps_the_invariants_and_ends_every_job(seed, tmp_path):
     (tmp_path / "fleet.yaml").write_text(FLEET)
     fleet, draw = read_fleet(tmp_path / "fleet.yaml"), random.Random(seed)
