@@ -14,8 +14,12 @@ from orchestrator.world import StoredFact
 
 
 def slice_up(desk: Desk, fact: StoredFact, up: SliceUp) -> None:
-    """A slice joined, or joined anew."""
-    shape = SliceShape.parse(up.shape)
+    """A slice joined, or joined anew. One of a shape that this version does not know cannot be offered."""
+    try:
+        shape = SliceShape.parse(up.shape)
+    except ValueError:
+        desk.ignore(fact.row_id)
+        return
     now = desk.world.now_ms
     said = f"{up.slice_id} is up: {shape}, {len(up.hosts)} hosts, pool {up.pool}"
     joined = Slice(up.slice_id, fact.cluster_id, up.pool, shape, up.capacity, up.incarnation, SliceState.UP, "", now)

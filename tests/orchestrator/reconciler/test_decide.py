@@ -255,6 +255,12 @@ def test_slices_come_and_go():
     assert repeated.events == ()
 
 
+def test_a_slice_of_a_shape_that_nobody_knows_is_passed_over():
+    up = SliceUp("slice_up", "pool-0", "inc-1", "pool", "v99:2x4", "spot", (), NOW)
+    changes = decided(a_world(a_job(), facts=(up,)))
+    assert (changes.slices, changes.ignored) == ((), (1,))
+
+
 def test_a_slice_that_joins_takes_a_waiting_job_in_the_same_tick():
     up = SliceUp("slice_up", "pool-0", "inc-1", "pool", "v5e:2x4", "spot", (), NOW)
     assert only(decided(a_world(a_job(), facts=(up,)))).started.slices == ("pool-0",)
