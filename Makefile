@@ -27,7 +27,8 @@ test: $(TESTING) ## run all tests
 
 .PHONY: simulate
 simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, invariants at every event
-	PODWRIGHT_DAYS=200 $(BIN)/pytest tests/orchestrator/simulator -k any_day --timeout=3600
+	PODWRIGHT_DAYS=200 PODWRIGHT_EXAMPLES=2000 $(BIN)/pytest --timeout=3600 \
+		tests/orchestrator/simulator/test_engine.py tests/orchestrator/scheduler/test_properties.py
 
 .PHONY: bench
 FIGURE ?= scheduler

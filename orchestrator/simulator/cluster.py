@@ -5,13 +5,17 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Final
 
+from orchestrator.domain.endings import Reason
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
 from orchestrator.domain.incident import RankExit
 from orchestrator.domain.job import Attempt, Progress, Slice
 from orchestrator.protocol import FactBody, GangEnded, GangReady, SliceDown, SliceUp
-from orchestrator.simulator.faults import Loss
+from orchestrator.simulator.faults import FaultModel, Loss
 from orchestrator.simulator.gang import Costs, SimGang
+
+_FAILED: Final = Reason.PROGRAM_ERROR.value
 
 
 @dataclass(slots=True)
@@ -30,12 +34,13 @@ class SimCluster:
 
     work: dict[JobId, Work]
     costs: Costs
+    faults: FaultModel
     slices: Mapping[SliceId, Slice]
     lost_chip_ms: int = 0
     gangs: dict[AttemptId, SimGang] = field(default_factory=dict)
     _on: dict[SliceId, AttemptId] = field(default_factory=dict)
     _ends: list[tuple[int, int, AttemptId, str | None]] = field(default_factory=list)
-    """(when, tie, attempt, why it was told to end) of gangs; entries of gangs that ended otherwise are skipped."""
+    """(when, tie, attempt, why it does not run to its end); entries of gangs that ended otherwise are skipped."""
     _told: dict[AttemptId, int] = field(default_factory=dict)
     """When each gang that is stopping was told to."""
     _ready: list[tuple[int, int, FactBody]] = field(default_factory=list)
@@ -67,6 +72,9 @@ class SimCluster:
         self.gangs[attempt.id] = gang
         self._on |= dict.fromkeys(attempt.slices, attempt.id)
         heapq.heappush(self._ends, (gang.ends_at_ms, next(self._tie), attempt.id, None))
+        if (part := self.faults.fails_after(attempt)) is not None:
+            at_ms = gang.ready_at_ms + int(part * (gang.ends_at_ms - gang.ready_at_ms))
+            heapq.heappush(self._ends, (at_ms, next(self._tie), attempt.id, _FAILED))
         ready = GangReady("gang_ready", attempt.id, (), gang.ready_at_ms)
         heapq.heappush(self._ready, (gang.ready_at_ms, next(self._tie), ready))
 
@@ -87,9 +95,9 @@ class SimCluster:
             _, _, slice_id = heapq.heappop(self._returns)
             yield self._come_back(slice_id, now_ms)
         while self._ends and self._ends[0][0] <= now_ms:
-            _, _, attempt_id, told = heapq.heappop(self._ends)
+            _, _, attempt_id, why = heapq.heappop(self._ends)
             if (gang := self.gangs.get(attempt_id)) is not None:
-                yield self._end(gang, now_ms, told)
+                yield self._fail(gang, now_ms) if why == _FAILED else self._end(gang, now_ms, why)
         while self._faults and self._faults[0][0] <= now_ms:
             _, _, loss, more = heapq.heappop(self._faults)
             yield from self._lose(loss, now_ms)
@@ -109,6 +117,11 @@ class SimCluster:
         stopped = signal.SIGTERM if told is not None and done < gang.total_ms else None
         exit = _exit(gang, None if stopped else 0, stopped, lost=None)
         return GangEnded("gang_ended", gang.attempt.id, told if stopped else None, "", (exit,), now_ms, now_ms)
+
+    def _fail(self, gang: SimGang, now_ms: int) -> FactBody:
+        self._leave(gang, now_ms, gang.committed_ms(now_ms), finished=False)
+        exit = _exit(gang, 1, None, lost=None)
+        return GangEnded("gang_ended", gang.attempt.id, None, "", (exit,), now_ms, now_ms)
 
     def _lose(self, loss: Loss, now_ms: int) -> Iterator[FactBody]:
         id = loss.slice_id

@@ -62,7 +62,7 @@ class _Simulation:
             records, tuple(known.id for known in setup.fleet.slices), setup.fleet.chips, unfit=unfit
         )
         self._slices: dict[SliceId, Slice] = {known.id: known for known in setup.fleet.slices}
-        self._cluster = SimCluster(work, setup.costs, dict(self._slices))
+        self._cluster = SimCluster(work, setup.costs, setup.faults, dict(self._slices))
         for known in setup.fleet.slices:
             self._cluster.expect(setup.faults.losses(known))
             self._cluster.expect(iter(setup.losses.get(known.id, ())))

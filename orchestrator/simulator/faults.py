@@ -1,4 +1,4 @@
-"""When slices are lost and come back: from a seeded model, or from a file.
+"""When slices are lost and come back, and programs fail: from a seeded model; losses also from a file.
 
 Losses of a slice are a Poisson process: each of its hosts fails with the given mean time between failures, and a spot
 slice is also taken by its provider. A slice is an atom: one host takes it down.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.domain.ids import SliceId
-from orchestrator.domain.job import Slice
+from orchestrator.domain.job import Attempt, Slice
 
 _HOUR_MS: Final = 3_600_000
 
@@ -37,7 +37,14 @@ class FaultModel:
     """Of one spot slice."""
     repair_h: float = 0.5
     """Mean time until a lost slice is back; exponential."""
+    error_share: float = 0.0
+    """Of attempts whose program ends with an error, at a moment that is uniform over its run."""
     seed: int = 0
+
+    def fails_after(self, attempt: Attempt) -> float | None:
+        """At what part of its run (0 to 1) this attempt's program fails; None if it does not."""
+        draw = random.Random(f"{self.seed}/{attempt.job_id}/{attempt.number}")
+        return draw.random() if draw.random() < self.error_share else None
 
     def losses(self, known: Slice) -> Iterator[Loss]:
         """The slice's losses, without end, in order; the same for the same seed and slice."""

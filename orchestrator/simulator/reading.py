@@ -42,29 +42,35 @@ class Side:
     setup: Setup
 
 
-def sides(question: Question, policies: Sequence[str], fleets: Sequence[str]) -> tuple[Side, ...]:
-    """Every fleet under every policy.
+def sides(
+    question: Question, policies: Sequence[str], fleets: Sequence[str], what_if: Sequence[str] = ()
+) -> tuple[Side, ...]:
+    """Every fleet under every policy, and the first pair with each `what_if` in place of its policy or its fleet.
 
     Raises:
         BadQuestion: there is no such policy or setting.
         BadFleet: a fleet file cannot be used.
     """
-    found = []
-    for fleet_text in fleets:
-        fleet = read_fleet_or_chips(fleet_text)
-        for policy_text in policies:
-            label = policy_text if len(fleets) == 1 else f"{policy_text} on {Path(fleet_text).stem}"
-            setup = Setup(
+    pairs = [(policy, fleet) for fleet in fleets for policy in policies]
+    for other in what_if:
+        is_policy = other.partition(",")[0] in POLICIES
+        pairs.append((other, fleets[0]) if is_policy else (policies[0], other))
+    one_fleet = len({fleet for _, fleet in pairs}) == 1
+    return tuple(
+        Side(
+            policy if one_fleet else f"{policy} on {Path(fleet).stem}",
+            Setup(
                 question.jobs,
-                fleet,
-                read_policy(policy_text),
+                read_fleet_or_chips(fleet),
+                read_policy(policy),
                 question.estimates,
                 question.costs,
                 question.faults,
                 question.losses,
-            )
-            found.append(Side(label, setup))
-    return tuple(found)
+            ),
+        )
+        for policy, fleet in pairs
+    )
 
 
 def read_fleet_or_chips(text: str) -> Fleet:

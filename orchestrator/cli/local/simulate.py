@@ -32,6 +32,9 @@ def simulate(
             "default,reservations=4,min_runtime=10m. Repeat to compare.",
         ),
     ] = None,
+    what_if: Annotated[
+        list[str] | None, typer.Option("--what-if", help="Compare with this policy or fleet instead. May be repeated.")
+    ] = None,
     workload: Annotated[str | None, typer.Option(help="Of a CSV that holds several.")] = None,
     estimates: Annotated[str, typer.Option(help="What the scheduler is told: exact, user or learned.")] = "exact",
     start_cost: Annotated[str, typer.Option(help="From a gang's order to its first step.")] = "0s",
@@ -44,6 +47,7 @@ def simulate(
         float | None, typer.Option(min=0.001, help="Mean time until a spot slice is taken.")
     ] = None,
     repair_hours: Annotated[float, typer.Option(min=0.001, help="Mean time until a lost slice is back.")] = 0.5,
+    error_share: Annotated[float, typer.Option(min=0, max=1, help="Of attempts whose program fails.")] = 0.0,
     losses: Annotated[Path | None, typer.Option(help="Losses from a CSV: slice,at_s,back_at_s,kind.")] = None,
     seed: Annotated[int, typer.Option(help="Of the fault model.")] = 0,
     gantt: Annotated[
@@ -67,10 +71,10 @@ def simulate(
             _jobs(trace, workload),
             Estimates(estimates),
             Costs(_span_ms(start_cost), _span_ms(commit_every) or None, _span_ms(save_time)),
-            FaultModel(host_mtbf_hours, spot_mtbf_hours, repair_hours, seed),
+            FaultModel(host_mtbf_hours, spot_mtbf_hours, repair_hours, error_share, seed),
             read_losses(losses) if losses else {},
         )
-        asked = sides(question, policy or ["default"], fleet)
+        asked = sides(question, policy or ["default"], fleet, what_if or [])
     except (BadTrace, BadFleet, BadQuestion, OSError, ValueError) as error:
         raise CommandFailed(str(error), Exit.USAGE) from None
     outcomes = [run(side.setup) for side in asked]

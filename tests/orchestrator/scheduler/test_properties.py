@@ -1,5 +1,6 @@
 """What any plan keeps, over random fleets, queues, gangs and quotas."""
 
+import os
 from collections import Counter
 
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from orchestrator.scheduler.snapshot import Array, Snapshot
 from orchestrator.scheduler.ways_out import ways_out
 from tests.scheduling import HOUR, MINUTE, NOW, a_snapshot, offer, runs, wants
 
+many = settings(max_examples=int(os.environ.get("PODWRIGHT_EXAMPLES", "60")))
+"""`make simulate` asks for many more."""
 SHAPES = ("v5e:2x4", "v5e:4x4", "v5p:2x2x1")
 PROJECTS = ("red", "green", "blue")
 
@@ -95,6 +98,7 @@ def used_chips(snapshot: Snapshot, quota: Quota) -> int:
     )
 
 
+@many
 @given(worlds())
 def test_no_slice_is_used_twice_and_gangs_are_whole(snapshot):
     by_id = {s.id: s for s in snapshot.slices}
@@ -109,6 +113,7 @@ def test_no_slice_is_used_twice_and_gangs_are_whole(snapshot):
         assert start.placement.chips == sum(s.shape.chips for s in got)
 
 
+@many
 @given(worlds())
 def test_every_job_starts_or_has_its_reasons(snapshot):
     decided = plan(snapshot)
@@ -117,6 +122,7 @@ def test_every_job_starts_or_has_its_reasons(snapshot):
     assert all(wait.reasons and wait.says for wait in decided.waits)
 
 
+@many
 @given(worlds())
 def test_quotas_are_kept(snapshot):
     for quota in snapshot.quotas:
@@ -125,6 +131,7 @@ def test_quotas_are_kept(snapshot):
         assert limit is None or used_chips(snapshot, quota) <= max(limit, held)
 
 
+@many
 @given(worlds())
 def test_nobody_runs_into_a_window_or_on_a_slice_that_is_not_trusted(snapshot):
     jobs = {job.id: job for job in snapshot.waiting}
@@ -137,6 +144,7 @@ def test_nobody_runs_into_a_window_or_on_a_slice_that_is_not_trusted(snapshot):
             assert not any(w.since_ms < mine.until_ms and mine.since_ms < w.until_ms for w in by_id[id].windows)
 
 
+@many
 @given(worlds())
 def test_no_job_that_fits_waits_unless_slices_are_kept_for_another(snapshot):
     """Work conserving: take away the reservations' reason, the other waiting jobs, and whoever still does not start
@@ -154,6 +162,7 @@ def test_no_job_that_fits_waits_unless_slices_are_kept_for_another(snapshot):
         assert plan(alone).starts == ()
 
 
+@many
 @given(worlds(), st.randoms(use_true_random=False))
 def test_the_plan_does_not_depend_on_the_order_of_its_input(snapshot, random):
     jobs, gangs = list(snapshot.waiting), list(snapshot.running)
@@ -167,6 +176,7 @@ def test_the_plan_does_not_depend_on_the_order_of_its_input(snapshot, random):
     assert (other.starts, other.waits, set(other.evictions)) == (first.starts, first.waits, set(first.evictions))
 
 
+@many
 @given(worlds())
 def test_only_a_lower_band_a_borrower_or_an_elastic_gang_yields_to_a_job(snapshot):
     bands = {job.id: job.band for job in snapshot.waiting}
@@ -183,7 +193,7 @@ def test_only_a_lower_band_a_borrower_or_an_elastic_gang_yields_to_a_job(snapsho
             assert gang.band > bands[eviction.in_favour_of]
 
 
-@settings(max_examples=60)
+@many
 @given(worlds())
 def test_every_way_out_starts_the_job(snapshot):
     for wait in plan(snapshot).waits:

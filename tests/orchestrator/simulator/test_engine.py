@@ -43,6 +43,14 @@ def test_a_loss_undoes_what_was_not_committed_and_the_job_goes_on_elsewhere():
     assert [job.preemptions for job in outcome.jobs.values()] == [1]
 
 
+def test_a_program_that_fails_again_and_again_uses_its_restarts_up():
+    outcome = a_day(a_traced(runs=100), faults=FaultModel(error_share=1.0, seed=3))
+    (job,) = outcome.jobs.values()
+    assert job.state is JobState.FAILED
+    assert len(outcome.runs) == 3  # one, and two restarts charged to failures
+    assert job.held_ms < 3 * 100_000
+
+
 def test_with_no_other_slice_the_job_waits_until_the_lost_one_is_back():
     assert ends(a_day(a_traced(runs=100), losses=lost(50, 400))) == [400 + 50]
 
@@ -142,8 +150,8 @@ def test_any_day_keeps_the_invariants_and_ends_every_job(seed, tmp_path):
         observe=watched,
         estimates=draw.choice(list(Estimates)),
         costs=Costs(start_ms=20_000, commit_every_ms=60_000, save_ms=5_000),
-        faults=FaultModel(host_mtbf_h=20, spot_mtbf_h=6, repair_h=0.2, seed=seed),
+        faults=FaultModel(host_mtbf_h=20, spot_mtbf_h=6, repair_h=0.2, error_share=0.2, seed=seed),
     )
-    assert {job.state for job in outcome.jobs.values()} == {JobState.SUCCEEDED}
+    assert {job.state for job in outcome.jobs.values()} <= {JobState.SUCCEEDED, JobState.FAILED}
     assert watched.ticks == outcome.ticks
     assert summarise(outcome).preemptions > 0

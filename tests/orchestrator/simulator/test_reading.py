@@ -11,7 +11,9 @@ from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.scheduler.policy import DEFAULT, Backfill, FairShare
 from orchestrator.simulator.faults import FaultModel, Loss, read_losses
 from orchestrator.simulator.fleet import BadFleet, counting, read_fleet, request
-from orchestrator.simulator.reading import BadQuestion, read_fleet_or_chips, read_policy
+from orchestrator.simulator.gang import Costs
+from orchestrator.simulator.reading import BadQuestion, Question, read_fleet_or_chips, read_policy, sides
+from orchestrator.simulator.workload import Estimates
 
 FLEET = """
 pools:
@@ -103,6 +105,14 @@ def test_a_policy_may_have_other_settings():
 def test_a_policy_that_makes_no_sense_is_refused(text, says):
     with pytest.raises(BadQuestion, match=says):
         read_policy(text)
+
+
+def test_what_if_changes_one_thing_of_the_first_pair():
+    question = Question((), Estimates.EXACT, Costs(), FaultModel(), {})
+    found = sides(question, ["default"], ["8"], ["easy,reservations=2", "16"])
+    assert [side.label for side in found] == ["default on 8", "easy,reservations=2 on 8", "default on 16"]
+    assert [side.setup.fleet.chips for side in found] == [8, 8, 16]
+    assert [side.setup.policy.reservations for side in found] == [1, 2, 1]
 
 
 def test_losses_come_from_a_file(tmp_path):
