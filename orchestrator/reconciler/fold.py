@@ -73,7 +73,7 @@ def gang_ended(desk: Desk, fact: StoredFact, ended: GangEnded) -> None:
 
 def _lose_slices(desk: Desk, slices: tuple[str, ...], why: str) -> None:
     """A slice is lost as a whole with one host: it must not be offered in the moment before its own report comes."""
-    for known in desk.slices():
+    for known in tuple(desk.slices()):
         if known.id in slices and known.state is SliceState.UP:
             gone = replace(known, state=SliceState.DOWN, message=why, updated_at_ms=desk.world.now_ms)
             desk.put_slice(gone, f"{known.id} is down: {why}")
