@@ -89,6 +89,10 @@ class Reporter:
         """`path` is damaged and an older step is used."""
         self._write("checkpoint", event="quarantined", step=step, path=path, message=message[:MAX_MESSAGE_CHARACTERS])
 
+    def storage_trouble(self, message: str) -> None:
+        """The checkpoints' storage failed, and is tried again."""
+        self._write("checkpoint", event="trouble", step=0, message=message[:MAX_MESSAGE_CHARACTERS])
+
     def failure(self, reason: str, message: str) -> None:
         """This rank is about to exit non-zero."""
         self._write("failure", reason=reason, message=message[:MAX_MESSAGE_CHARACTERS])
