@@ -14,9 +14,9 @@ class RankContext:
     """One rank of one attempt.
 
     `coordinator` is host:port of rank 0's jax coordinator. `checkpoint_root` is the job's checkpoint folder, local or
-    `gs://…`, shared by all its attempts. `config` is set for built-in programs only,
-    `checkpoint_every_steps` where the job asks for it. `committed_step` is what the control plane knows to be committed:
-    with nothing in storage, the job must not begin anew.
+    `gs://…`, shared by all its attempts. `config` is set for built-in programs only, `checkpoint_every_steps` where the
+    job asks for it. `committed_step` is what the control plane knows to be committed: when storage holds nothing, the
+    job must not begin anew.
     """
 
     job_id: str
