@@ -54,6 +54,11 @@ class Rule:
         return True
 
 
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients are killed here on purpose: their broken connections are no news."""
+
+
 class FaultProxy:
     """Listens on `url` and, for its rules, on `control_url`; both on free ports of this machine."""
 
@@ -96,7 +101,7 @@ class FaultProxy:
 
     @staticmethod
     def _serve(handler: type[BaseHTTPRequestHandler]) -> ThreadingHTTPServer:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server = _QuietServer(("127.0.0.1", 0), handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return server

@@ -146,6 +146,9 @@ class Checkpoints:
         # After the rewind: a crash in between must not leave LATEST naming a step that has no manifest.
         for damage in damaged:
             manifest.quarantine(self._root, damage.commit)
+        # They would be counted among the commits to keep, and fallen back to.
+        for uncommitted in manifest.beyond(self._root, attempt, commit):
+            manifest.withdraw(self._root, uncommitted)
         failpoints.reach("quarantine.after")
         self._reporter.restored(commit.step, commit.path)
         return commit

@@ -124,4 +124,7 @@ class Committer:
 
     def _retire(self) -> None:
         for commit in manifest.commits(self._root, self._attempt)[KEEP_LAST:]:
+            manifest.withdraw(self._root, commit)
+            failpoints.reach("retire.unmarked")
             manifest.discard(self._root, commit)
+            failpoints.reach("retire.after")

@@ -105,6 +105,11 @@ def choose(root: Storage, latest: Latest) -> tuple[Commit | None, tuple[Damage, 
     return None, ()
 
 
+def beyond(root: Storage, up_to_attempt: int, newest: Commit) -> list[Commit]:
+    """Steps with a manifest that are no commits: LATEST never named them, or was set back past them."""
+    return [one for one in commits(root, up_to_attempt) if one > newest or (one < newest and one.step >= newest.step)]
+
+
 def quarantine(root: Storage, commit: Commit) -> None:
     """Take a damaged step out of the commits and keep what is left of it for inspection."""
     manifest = _manifest(commit)

@@ -82,6 +82,13 @@ def test_a_manifest_that_latest_never_named_is_not_preferred_to_latest(root):
     assert manifest.choose(root, newest(2, "1/100")) == (commit, ())
 
 
+def test_what_latest_never_named_or_was_set_back_past_is_no_commit(root):
+    for attempt, step in [(1, 50), (1, 100), (1, 150), (2, 60)]:
+        a_step(root, attempt, step)
+    assert [commit.path for commit in manifest.beyond(root, 2, Commit(1, 100))] == ["2/60", "1/150"]
+    assert [commit.path for commit in manifest.beyond(root, 2, Commit(2, 60))] == ["1/150", "1/100"]
+
+
 def test_with_every_step_damaged_nothing_is_restorable(root):
     for step in (50, 100):
         corrupt(root, a_step(root, 1, step))
