@@ -63,7 +63,9 @@ class Forks:
 @contextmanager
 def forking(folder: Path, variables: Mapping[str, str]) -> Iterator[Forks]:
     folder.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "ignore"} | variables
+    environment = (
+        os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "ignore"} | variables
+    )
     with (folder / "output").open("w") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.workers.rank.forks"],

@@ -72,7 +72,7 @@ def test_killed_at_every_point_it_goes_on_from_the_last_commit(chain):
         forks.start(address, saves=2, failpoint=point if point in NO_SAVE else f"{point}:2")
         assert forks.ended() == -signal.SIGKILL, (point, forks.output())
         if point in DAMAGE_FIRST:
-            expected = [commit for commit in before if commit.step < expected][0].step
+            expected = next(commit.step for commit in before if commit.step < expected)
         if point in RACING:
             assert newest(address) - expected in (0, 1)
             expected = newest(address)
