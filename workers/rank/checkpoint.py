@@ -41,7 +41,7 @@ class Checkpoints:
         except ValueError as error:
             raise InvalidProgram(f"PODWRIGHT_CHECKPOINT_ROOT: {error}") from error
         # Claim before Orbax makes a folder: a left-over process must not write at all.
-        self._commit = self._agree_on_commit()
+        self._commit, self._source = self._agree_on_commit()
         self._manager = make_manager(f"{self._root.address}/{context.attempt}")
         self._committer: Committer | None = None
         if context.rank == 0:
@@ -66,7 +66,7 @@ class Checkpoints:
         failpoints.reach("restore.before")
         restored = self._manager.restore(
             self._commit.step,
-            directory=f"{self._root.address}/{self._commit.attempt}",
+            directory=f"{self._source}/{self._commit.attempt}",
             args=ocp.args.Composite(
                 state=ocp.args.PyTreeRestore(
                     item=target, restore_args=ocp.checkpoint_utils.construct_restore_args(target)
@@ -111,20 +111,38 @@ class Checkpoints:
             self._committer.close()
         multihost_utils.sync_global_devices("podwright: all saves are committed")
 
-    def _agree_on_commit(self) -> Commit | None:
-        """Rank 0 claims the folder and chooses the step; the others hear of it, and of nothing but it."""
+    def _agree_on_commit(self) -> tuple[Commit | None, str]:
+        """Rank 0 claims the folder and chooses the step; the others hear of it, and of nothing but it.
+
+        Returns it with the address of the folder that holds it: another job's, if this job continues that one.
+        """
         import numpy as np
         from jax.experimental import multihost_utils
 
-        commit = None
+        commit, inherited = None, False
         if self._context.rank == 0:
             try:
                 commit = self._claim()
+                if commit is None and self._context.checkpoint_origin is not None:
+                    commit, inherited = self._inherit(self._context.checkpoint_origin), True
             except StorageError as error:
                 raise StorageUnavailable(str(error)) from error
-        attempt, step = (commit.attempt, commit.step) if commit else (0, 0)
-        attempt, step = multihost_utils.broadcast_one_to_all(np.array([attempt, step], np.int32)).tolist()
-        return Commit(attempt, step) if attempt else None
+            if commit is None:
+                self._reporter.fresh()
+        told = np.array([commit.attempt, commit.step, inherited] if commit else [0, 0, 0], np.int32)
+        attempt, step, inherited = multihost_utils.broadcast_one_to_all(told).tolist()
+        source = _folder_of(self._context.checkpoint_origin or "") if inherited else self._root.address
+        return (Commit(attempt, step) if attempt else None), source
+
+    def _inherit(self, origin: str) -> Commit:
+        """The step of another job from which this one begins. It is not ours to quarantine, nor to fall back from."""
+        folder = _folder_of(origin)
+        commit = Commit.at(origin.removeprefix(f"{folder}/"))
+        damage = manifest.damage_of(open_storage(folder, self._reporter.storage_trouble), commit)
+        if damage is not None:
+            raise NothingRestorable(f"{origin}, from which this job continues, cannot be restored: {damage.message}")
+        self._reporter.restored(commit.step, commit.path, source_job_id=folder.rpartition("/")[2])
+        return commit
 
     def _claim(self) -> Commit | None:
         attempt, attempt_id = self._context.attempt, self._context.attempt_id
@@ -138,7 +156,6 @@ class Checkpoints:
             if self._context.committed_step is not None:
                 known = f"step {self._context.committed_step:,} was committed"
                 raise NothingRestorable(f"{known}, and {self._root.address} holds no committed step any more")
-            self._reporter.fresh()
             return None
         if commit.path != newest.path:
             latest.rewind(self._root, attempt, attempt_id, commit.step, commit.path)
@@ -152,6 +169,10 @@ class Checkpoints:
         failpoints.reach("quarantine.after")
         self._reporter.restored(commit.step, commit.path)
         return commit
+
+
+def _folder_of(origin: str) -> str:
+    return origin.rsplit("/", 2)[0]
 
 
 def _is_storages(error: Exception) -> bool:

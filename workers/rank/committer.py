@@ -14,7 +14,6 @@ from workers.rank.manifest import Commit
 from workers.rank.progress import Reporter
 from workers.storage import Storage
 
-KEEP_LAST = 2
 # A save that takes longer never ends: 1 TB over 64 hosts takes a minute or two.
 SAVE_DEADLINE_S = 900.0
 # Orbax writes it last, on every kind of storage; on a local path the rename of the whole folder follows.
@@ -106,7 +105,6 @@ class Committer:
             blocked_ms=save.blocked_ms,
         )
         failpoints.reach("report.after")
-        self._retire()
 
     def _wait_for_data(self, commit: Commit) -> None:
         marker = f"{commit.path}/{COMMIT_MARKER}"
@@ -121,10 +119,3 @@ class Committer:
         if not self._root.exists(marker):
             raise StorageUnavailable(f"the save of step {commit.step:,} ended without a committed folder")
         self._root.settle(str(commit.attempt))
-
-    def _retire(self) -> None:
-        for commit in manifest.commits(self._root, self._attempt)[KEEP_LAST:]:
-            manifest.withdraw(self._root, commit)
-            failpoints.reach("retire.unmarked")
-            manifest.discard(self._root, commit)
-            failpoints.reach("retire.after")

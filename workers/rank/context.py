@@ -32,6 +32,8 @@ class RankContext:
     config: Path | None = None
     checkpoint_every_steps: int | None = None
     committed_step: int | None = None
+    checkpoint_origin: str | None = None
+    """`<folder of another job>/<attempt>/<step>`, where this job begins that continues it."""
 
     def __post_init__(self) -> None:
         if self.attempt < 1:
@@ -61,6 +63,7 @@ class RankContext:
             config=Path(config) if config else None,
             checkpoint_every_steps=_number("CHECKPOINT_EVERY_STEPS", every) if every else None,
             committed_step=_number("COMMITTED_STEP", committed) if committed else None,
+            checkpoint_origin=_optional(environment, "CHECKPOINT_ORIGIN"),
         )
 
 

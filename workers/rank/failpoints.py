@@ -12,7 +12,7 @@ VARIABLE: Final = "PODWRIGHT_FAILPOINT"
 POINTS: Final = (
     "claim.before", "claim.after", "rewind.after", "quarantine.after", "restore.before", "restore.after",
     "save.before", "save.taken", "data.final", "manifest.before", "manifest.after", "latest.after", "report.after",
-    "retire.unmarked", "retire.after",
+    "discard.unmarked", "discard.after",
 )  # fmt: skip
 """All of them, in the order of an attempt's life. From `latest.after` on the step being saved is committed."""
 

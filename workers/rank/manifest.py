@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from workers.rank import failpoints
 from workers.rank.failure import NothingRestorable
 from workers.rank.latest import Latest
 from workers.storage import Proof, Storage, Stored
@@ -127,7 +128,9 @@ def withdraw(root: Storage, commit: Commit) -> None:
 def discard(root: Storage, commit: Commit) -> None:
     """Delete a step, manifest first, so that a crash in between leaves an uncommitted step and no damaged one."""
     root.delete(_manifest(commit))
+    failpoints.reach("discard.unmarked")
     root.delete_tree(commit.path)
+    failpoints.reach("discard.after")
 
 
 def _compare(root: Storage, commit: Commit, prove: Callable[[Stored], Proof]) -> Damage | None:

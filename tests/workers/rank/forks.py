@@ -28,6 +28,8 @@ class Forks:
 
     process: subprocess.Popen[str]
     folder: Path
+    """Of the test at hand: the attempts' spools are written there."""
+    log: Path
     attempt: int = 0
 
     def start(self, root: str, saves: int, failpoint: str | None = None, **more: Any) -> int:
@@ -51,7 +53,7 @@ class Forks:
         return [record for record in map(json.loads, lines) if record["type"] == kind]
 
     def output(self) -> str:
-        return (self.folder / "output").read_text()[-3000:]
+        return self.log.read_text()[-3000:]
 
     def _answer(self) -> int:
         assert self.process.stdout
@@ -72,7 +74,7 @@ def forking(folder: Path, variables: Mapping[str, str]) -> Iterator[Forks]:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output, cwd=REPOSITORY, env=environment, text=True,
         )  # fmt: skip
     try:
-        yield Forks(process, folder)
+        yield Forks(process, folder, folder / "output")
     finally:
         assert process.stdin
         process.stdin.close()
@@ -115,6 +117,12 @@ def _attempt(order: dict[str, Any]) -> None:
     )  # fmt: skip
     reporter = Reporter(Spool(context.spool), 0)
     try:
+        if order.get("discard"):
+            from workers.rank import manifest
+            from workers.storage import open_storage
+
+            manifest.discard(open_storage(order["root"]), manifest.Commit.at(order["discard"]))
+            return
         _save_some(context, reporter, order["saves"])
     except BaseException as error:  # noqa: BLE001  # as `run_builtin` does
         end_failed(error, reporter)

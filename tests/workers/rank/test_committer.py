@@ -40,7 +40,7 @@ def committed_by_a_process(root, step):
     return done.returncode, json.loads((root / "spool").read_text().splitlines()[-1])
 
 
-def test_saves_are_committed_in_order_and_two_are_kept(tmp_path):
+def test_saves_are_committed_in_order_and_nothing_is_deleted(tmp_path):
     latest.claim(open_storage(str(tmp_path)), 1, "a")
     spool = tmp_path / "spool"
 
@@ -57,7 +57,7 @@ def test_saves_are_committed_in_order_and_two_are_kept(tmp_path):
 
     assert latest.read(open_storage(str(tmp_path))).path == "1/30"
     assert sorted(path.name for path in (tmp_path / "1").iterdir()) == [
-        "20", "20.manifest.json", "30", "30.manifest.json",
+        "10", "10.manifest.json", "20", "20.manifest.json", "30", "30.manifest.json",
     ]  # fmt: skip
     records = [json.loads(line) for line in spool.read_text().splitlines()]
     assert [(record["event"], record["path"], record["bytes"]) for record in records] == [

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import uuid
 
 import pytest
 
-from tests.workers.rank.forks import forking
 from workers.rank import latest, manifest
 from workers.rank.manifest import Commit
 from workers.storage import open_storage
@@ -15,17 +13,13 @@ from workers.storage import open_storage
 pytestmark = pytest.mark.timeout(400)
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def chain(request, tmp_path):
+@pytest.fixture
+def saved(chain):
     """(forks, the address of their storage), after an attempt that saved two steps."""
-    variables, address = {}, str(tmp_path / "checkpoints")
-    if request.param == "bucket":
-        server = request.getfixturevalue("bucket_server")
-        variables, address = server.variables, server.address(uuid.uuid4().hex)
-    with forking(tmp_path, variables) as forks:
-        forks.start(address, saves=2)
-        assert forks.ended() == 0, forks.output()
-        yield forks, address
+    forks, address = chain
+    forks.start(address, saves=2)
+    assert forks.ended() == 0, forks.output()
+    return chain
 
 
 def changed(content):
@@ -39,8 +33,8 @@ HARMS = {
 }
 
 
-def test_every_harm_to_every_file_is_found_before_anything_is_restored(chain):
-    _, address = chain
+def test_every_harm_to_every_file_is_found_before_anything_is_restored(saved):
+    _, address = saved
     root, newest, older = open_storage(address), Commit(1, 2), Commit(1, 1)
     found = dict.fromkeys(HARMS, 0)
     for stored in root.tree(newest.path):
@@ -59,8 +53,8 @@ def test_every_harm_to_every_file_is_found_before_anything_is_restored(chain):
     assert min(found.values()) >= 10
 
 
-def test_verify_reads_what_a_listing_takes_on_trust(chain):
-    _, address = chain
+def test_verify_reads_what_a_listing_takes_on_trust(saved):
+    _, address = saved
     root = open_storage(address)
     assert manifest.verify(root, Commit(1, 2)) is None
     path = root.tree("1/2")[0].path
@@ -82,8 +76,8 @@ def events(forks):
     ],
     ids=["no manifest", "half a manifest", "no data", "no marker"],
 )
-def test_an_attempt_goes_on_from_the_step_before_and_sets_the_damaged_one_aside(chain, harm):
-    forks, address = chain
+def test_an_attempt_goes_on_from_the_step_before_and_sets_the_damaged_one_aside(saved, harm):
+    forks, address = saved
     root = open_storage(address)
     harm(root)
     forks.start(address, saves=2)
@@ -103,8 +97,8 @@ def test_an_attempt_goes_on_from_the_step_before_and_sets_the_damaged_one_aside(
     ],
     ids=["no manifests", "no data", "nothing at all", "half a LATEST"],
 )
-def test_with_nothing_restorable_an_attempt_stops_and_never_begins_at_0(chain, harm, message):
-    forks, address = chain
+def test_with_nothing_restorable_an_attempt_stops_and_never_begins_at_0(saved, harm, message):
+    forks, address = saved
     harm(open_storage(address))
     for _ in range(2):  # nor does the attempt after it
         forks.start(address, saves=1, committed_step=2)
@@ -115,8 +109,8 @@ def test_with_nothing_restorable_an_attempt_stops_and_never_begins_at_0(chain, h
         assert not {"fresh", "restored", "committed"} & {event for event, _ in events(forks)}
 
 
-def test_a_lost_latest_is_found_again_from_the_manifests(chain):
-    forks, address = chain
+def test_a_lost_latest_is_found_again_from_the_manifests(saved):
+    forks, address = saved
     open_storage(address).delete("LATEST")
     forks.start(address, saves=1)
     assert forks.ended() == 0, forks.output()

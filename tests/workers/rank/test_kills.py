@@ -10,12 +10,11 @@ import os
 import random
 import signal
 import time
-import uuid
 
 import pytest
 
-from tests.workers.rank.forks import forking
 from workers.rank import failpoints, latest, manifest
+from workers.rank.manifest import Commit
 from workers.storage import open_storage
 
 pytestmark = pytest.mark.timeout(600)
@@ -26,19 +25,9 @@ DAMAGE_FIRST = ("rewind.after", "quarantine.after")
 NO_SAVE = ("claim.before", "claim.after", *DAMAGE_FIRST, "restore.before", "restore.after")
 RACING = ("save.before", "save.taken")
 """Points of the loop, which goes on while the save before is being committed."""
-COMMITTED = ("latest.after", "report.after", "retire.unmarked", "retire.after")
-
-
-@pytest.fixture(params=["folder", "bucket"])
-def chain(request, tmp_path):
-    """(forks, the address of their storage)"""
-    variables = {}
-    address = str(tmp_path / "checkpoints")
-    if request.param == "bucket":
-        server = request.getfixturevalue("bucket_server")
-        variables, address = server.variables, server.address(uuid.uuid4().hex)
-    with forking(tmp_path, variables) as forks:
-        yield forks, address
+COMMITTED = ("latest.after", "report.after")
+DISCARD = ("discard.unmarked", "discard.after")
+"""Points of deleting a step, which no attempt does: a cluster process does, while attempts run."""
 
 
 def newest(address):
@@ -64,7 +53,7 @@ def test_killed_at_every_point_it_goes_on_from_the_last_commit(chain):
     forks.start(address, saves=3)
     assert forks.ended() == 0, forks.output()
     matrix, expected = [], 3
-    for point in failpoints.POINTS:
+    for point in (point for point in failpoints.POINTS if point not in DISCARD):
         if point in DAMAGE_FIRST:
             damage(address)
         before = manifest.commits(open_storage(address), 1000)
@@ -86,7 +75,22 @@ def test_killed_at_every_point_it_goes_on_from_the_last_commit(chain):
         expected += 1
     print("\nkilled at           resumed step  lost commits")
     print("\n".join(f"{point:<18}  {step:>12}  {lost:>12}" for point, step, lost in matrix))
-    assert [lost for *_, lost in matrix] == [0] * len(failpoints.POINTS)
+    assert [lost for *_, lost in matrix] == [0] * len(matrix)
+
+
+@pytest.mark.parametrize("point", DISCARD)
+def test_killed_while_a_step_is_deleted_nothing_else_is_lost(chain, point):
+    forks, address = chain
+    forks.start(address, saves=3)
+    assert forks.ended() == 0, forks.output()
+    forks.start(address, saves=0, failpoint=point, discard="1/1")
+    assert forks.ended() == -signal.SIGKILL, forks.output()
+    root = open_storage(address)
+    assert [commit.path for commit in manifest.commits(root, 9)] == ["1/3", "1/2"]
+    forks.start(address, saves=0, discard="1/1")
+    assert forks.ended() == 0, forks.output()
+    assert root.tree("1/1") == ()
+    assert manifest.choose(root, latest.read(root)) == (Commit(1, 3), ())
 
 
 def test_killed_at_random_moments_it_goes_on_from_the_last_commit(chain):
