@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from workers.storage import Stored
 
-_OURS = re.compile(r"(\d+)/(\d+)(?:\.[^/]*)?(/.*|\.manifest\.json|\.quarantined\.json)?")
-"""`<attempt>/<step>…`: a step's folder, Orbax's temporary names for it, its manifest."""
+_IN_STEP = re.compile(r"(\d+)/\d+(\.[^/]+)?/.+")
+"""An object in `<attempt>/<step>`, or in one of Orbax's temporary names for it."""
+_MARK = re.compile(r"\d+/\d+(\.manifest\.json|\.quarantined\.json)")
 _AT_ROOT = re.compile(r"LATEST|\.[^/]*")
 
 
@@ -30,24 +31,19 @@ class Found:
 def find(stored: Iterable[Stored], newest_attempt: int, now_ms: int, age_limit_ms: int) -> Found:
     """Sort the objects of a job's folder. Attempts from `newest_attempt` on may be alive and are spared."""
     objects = list(stored)
-    kept = {
-        one.path.removesuffix(suffix)
-        for one in objects
-        for suffix in (".manifest.json", ".quarantined.json")
-        if one.path.endswith(suffix)
-    }
+    kept = {one.path.removesuffix(mark[1]) for one in objects if (mark := _MARK.fullmatch(one.path))}
     folders: dict[str, list[Stored]] = {}
     foreign: list[str] = []
     for one in objects:
-        if _AT_ROOT.fullmatch(one.path):
+        if _AT_ROOT.fullmatch(one.path) or _MARK.fullmatch(one.path):
             continue
-        match = _OURS.fullmatch(one.path)
+        match = _IN_STEP.fullmatch(one.path)
         if match is None:
             foreign.append(one.path)
-        elif match[3] is None or match[3].startswith("/"):
-            folder = "/".join(one.path.split("/")[:2])
-            if folder not in kept and int(match[1]) < newest_attempt:
-                folders.setdefault(folder, []).append(one)
+            continue
+        folder = "/".join(one.path.split("/")[:2])
+        if folder not in kept and int(match[1]) < newest_attempt:
+            folders.setdefault(folder, []).append(one)
     # The newest object of a folder tells its age; one without a time is young for ever.
     old = {
         folder
