@@ -21,6 +21,7 @@ import uvicorn
 
 from orchestrator.api.app import create_app
 from orchestrator.api.deps import Deps
+from orchestrator.chores.retention import keep_retention
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.domain.errors import Unavailable
 from orchestrator.reconciler.decide import decide
@@ -86,6 +87,9 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
     leading = Leadership(deps.database, deps.clock, random_id("server"), settings.lease_ms)
     ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run(deps.stopping))
     ticking.add_done_callback(lambda _: _stop(server, deps))
+    sweeping = asyncio.create_task(
+        keep_retention(deps.database, deps.clock, deps.new_id, lambda: leading.held is not None, deps.stopping)
+    )
     describe = asyncio.create_task(_describe_once_up(server, settings, listening, deps.clock))
     try:
         await server.serve(sockets=[listening])
@@ -93,7 +97,7 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
         describe.cancel()
         _stop(server, deps)
         async with asyncio.timeout(_LAST_TICK_S):
-            await ticking
+            await asyncio.gather(ticking, sweeping)
         with contextlib.suppress(Unavailable):
             await leading.leave()
     log.info("stopped")

@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from orchestrator.api import (
     checkpoints,
+    continuing,
     events,
     fleet,
     health,
@@ -22,6 +23,7 @@ _ROUTERS = (
     events.router,
     metrics.router,
     checkpoints.router,
+    continuing.router,
     logs.router,
     ledger.router,
     fleet.router,

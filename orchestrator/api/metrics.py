@@ -55,9 +55,10 @@ async def get_metrics(
     series: Annotated[list[str] | None, Query()] = None,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
 ) -> MetricsView:
-    """One point per step over all attempts, what restarts undid left out; with `attempt` all that it reported."""
+    """One point per step over all attempts, what restarts undid left out, after the curve of the job that it continues
+    (attempt 0); with `attempt` all that it reported."""
     async with deps.database.read() as tx:
         found = await jobs.find(tx, job)
-        points = await metrics.raw_points(tx, found.id, series or (), attempt)
-        resumed = await metrics.resumed_steps(tx, found.id)
-    return MetricsView.of(points if attempt is not None else metrics.joined(points, resumed))
+        if attempt is None:
+            return MetricsView.of(await metrics.curve(tx, found, series or ()))
+        return MetricsView.of(await metrics.raw_points(tx, found.id, series or (), attempt))

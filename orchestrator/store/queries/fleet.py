@@ -8,6 +8,8 @@ from orchestrator.domain.ids import AttemptId, ClusterId, SliceId
 from orchestrator.domain.job import Attempt, Cluster, Job, Slice
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
+from orchestrator.store.queries import errands
+from orchestrator.store.queries.errands import Errand
 from orchestrator.store.schema import attempts, clusters, jobs, leases, placements, slices
 
 
@@ -19,6 +21,8 @@ class Standing:
     epoch: int
     runs: tuple[tuple[Job, Attempt], ...]
     """Its live attempts, oldest first, each with its job."""
+    errands: tuple[Errand, ...] = ()
+    """What it shall do to checkpoints and has not reported, oldest first."""
 
 
 async def all_slices(tx: ReadTx) -> tuple[Slice, ...]:
@@ -53,4 +57,5 @@ async def standing(tx: ReadTx, cluster_id: ClusterId) -> Standing:
     by_id = {row["id"]: rows.job_of(row) for row in (await tx.ask(theirs)).mappings()}
     epoch = (await tx.ask(select(leases.c.epoch))).scalar_one_or_none() or 0
     runs = tuple((by_id[attempt.job_id], attempt) for attempt in live)
-    return Standing(await order_revision(tx, cluster_id), int(epoch), runs)
+    open_errands = await errands.open_of(tx, cluster_id)
+    return Standing(await order_revision(tx, cluster_id), int(epoch), runs, open_errands)

@@ -1,0 +1,1 @@
+"""The leader's slow effects, off the tick."""
