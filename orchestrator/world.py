@@ -1,10 +1,11 @@
 """What one tick sees: rows as they were read in one transaction, and the facts that arrived since the last tick."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from orchestrator.domain.ids import AttemptId, ClusterId
+from orchestrator.domain.ids import AttemptId, ClusterId, SliceId
 from orchestrator.domain.job import Attempt, Cluster, Job, Progress, Slice
+from orchestrator.domain.sharing import Health, Likeness, Project, Quota, Window
 from orchestrator.protocol import FactBody
 
 
@@ -34,3 +35,11 @@ class World:
     slices: tuple[Slice, ...]
     clusters: tuple[Cluster, ...]
     facts: tuple[StoredFact, ...]
+    projects: Mapping[str, Project] = field(default_factory=dict)
+    """What each project used lately, up to now, decayed by the policy's half-life."""
+    history: Mapping[Likeness, tuple[int, ...]] = field(default_factory=dict)
+    """How long like jobs ran, ms, newest last."""
+    quotas: tuple[Quota, ...] = ()
+    windows: Mapping[SliceId, tuple[Window, ...]] = field(default_factory=dict)
+    health: Mapping[SliceId, Health] = field(default_factory=dict)
+    """Of the slices that are not sound."""

@@ -8,14 +8,18 @@ from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.topology import SliceShape
 from orchestrator.incidents.verdict import judge
 from orchestrator.protocol import GangEnded, GangReady, SliceDown, SliceUp
-from orchestrator.reconciler.desk import Desk
+from orchestrator.reconciler.desk import Desk, JobDraft
 from orchestrator.reconciler.settle import settle
 from orchestrator.world import StoredFact
 
 
 def slice_up(desk: Desk, fact: StoredFact, up: SliceUp) -> None:
-    """A slice joined, or joined anew."""
-    shape = SliceShape.parse(up.shape)
+    """A slice joined, or joined anew. One of a shape that this version does not know cannot be offered."""
+    try:
+        shape = SliceShape.parse(up.shape)
+    except ValueError:
+        desk.ignore(fact.row_id)
+        return
     now = desk.world.now_ms
     said = f"{up.slice_id} is up: {shape}, {len(up.hosts)} hosts, pool {up.pool}"
     joined = Slice(up.slice_id, fact.cluster_id, up.pool, shape, up.capacity, up.incarnation, SliceState.UP, "", now)
@@ -32,28 +36,35 @@ def slice_down(desk: Desk, fact: StoredFact, down: SliceDown) -> None:
     desk.put_slice(gone, f"{down.slice_id} is down: {down.message}", fact.row_id)
 
 
-def gang_ready(desk: Desk, fact: StoredFact, ready: GangReady) -> None:
+def gang_fact(desk: Desk, draft: JobDraft, row_id: int, body: GangReady | GangEnded) -> None:
+    """News of the job's live attempt."""
+    match body:
+        case GangReady() as ready:
+            _gang_ready(desk, draft, row_id, ready)
+        case GangEnded() as ended:
+            _gang_ended(desk, draft, row_id, ended)
+
+
+def _gang_ready(desk: Desk, draft: JobDraft, row_id: int, ready: GangReady) -> None:
     """Every rank has a process: the job runs."""
-    draft = desk.draft_of(ready.attempt_id)
-    if draft is None or draft.attempt is None or draft.attempt.ready_at_ms is not None:
-        desk.ignore(fact.row_id)
+    if draft.attempt is None or draft.attempt.ready_at_ms is not None:
+        desk.ignore(row_id)
         return
     draft.attempt = replace(draft.attempt, ready_at_ms=ready.at_ms)
     draft.ranks.extend(ready.ranks)
-    draft.facts.append(fact.row_id)
+    draft.facts.append(row_id)
     if draft.job.state is JobState.STARTING:
         desk.move(draft, JobEvent.GANG_READY, f"all {len(ready.ranks)} ranks of attempt {draft.attempt.number} run")
 
 
-def gang_ended(desk: Desk, fact: StoredFact, ended: GangEnded) -> None:
-    """An attempt is over. Reports of attempts that ended before change nothing: the first verdict stands."""
-    draft = desk.draft_of(ended.attempt_id)
-    if draft is None or draft.attempt is None:
-        desk.ignore(fact.row_id)
-        return
+def _gang_ended(desk: Desk, draft: JobDraft, row_id: int, ended: GangEnded) -> None:
+    """An attempt is over."""
     attempt = draft.attempt
-    cause = judge(ended.trouble, ended.message, ended.exits, attempt.stop.reason if attempt.stop else None)
-    draft.facts.append(fact.row_id)
+    if attempt is None:
+        return
+    stop = attempt.stop.reason if attempt.stop else None
+    cause = judge(ended.trouble, ended.message, ended.exits, stop, attempt.ready_at_ms is not None)
+    draft.facts.append(row_id)
     draft.attempt = replace(
         attempt,
         detected_at_ms=ended.detected_at_ms,
@@ -69,7 +80,7 @@ def gang_ended(desk: Desk, fact: StoredFact, ended: GangEnded) -> None:
 
 def _lose_slices(desk: Desk, slices: tuple[str, ...], why: str) -> None:
     """A slice is lost as a whole with one host: it must not be offered in the moment before its own report comes."""
-    for known in desk.slices():
+    for known in tuple(desk.slices()):
         if known.id in slices and known.state is SliceState.UP:
             gone = replace(known, state=SliceState.DOWN, message=why, updated_at_ms=desk.world.now_ms)
             desk.put_slice(gone, f"{known.id} is down: {why}")

@@ -121,6 +121,8 @@ jobs = Table(
     Column("reason", Text),
     Column("message", Text, nullable=False),
     Column("events", BigInteger, nullable=False),
+    Column("evictions", Integer, nullable=False, server_default=text("0")),
+    Column("resize_to", Integer),
     UniqueConstraint("id"),
     _one_of("state", JobState),
     _one_of("desired", Desired),
@@ -162,6 +164,7 @@ attempts = Table(
     Column("cause", Text),
     UniqueConstraint("job_id", "number"),
     CheckConstraint("(ended_at_ms IS NULL) = (reason IS NULL)", name="ends_with_a_reason"),
+    Index("ix_attempts_ended_at_ms", "ended_at_ms"),
     Index("uq_attempts_one_live", "job_id", unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE),
 )
 
@@ -231,6 +234,7 @@ progress = Table(
     Column("resumed_step", BigInteger),
     Column("first_step_at_ms", BigInteger),
     Column("last_report_at_ms", BigInteger),
+    Column("committed_at_ms", BigInteger),
 )
 
 points = Table(

@@ -5,18 +5,15 @@ from typing import Final
 from sqlalchemy import select
 
 from orchestrator.domain.lifecycle import TERMINAL
+from orchestrator.scheduler.policy import DEFAULT
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
-from orchestrator.store.schema import attempts, clusters, facts, jobs, meta, progress, slices
+from orchestrator.store.queries import sharing
+from orchestrator.store.schema import attempts, clusters, facts, jobs, progress, slices
 from orchestrator.world import World
 
 _FACTS_AT_ONCE: Final = 1000
 """The oldest; what is left is read by the next tick, which follows at once."""
-
-
-async def revision(tx: ReadTx) -> int:
-    """Raised by every write that may change a decision."""
-    return int((await tx.ask(select(meta.c.revision))).scalar_one())
 
 
 async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
@@ -25,16 +22,21 @@ async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
     live_progress = select(progress).join(attempts, attempts.c.id == progress.c.attempt_id).where(live)
     reports = [rows.progress_of(row) for row in (await tx.ask(live_progress)).mappings()]
     arrived = select(facts).order_by(facts.c.row_id).limit(_FACTS_AT_ONCE)
+    unfinished = tuple(rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings())
+    running = tuple(
+        rows.attempt_of(row)
+        for row in (await tx.ask(select(attempts).where(live).order_by(attempts.c.ordered_at_ms))).mappings()
+    )
+    project_of = {str(job.id): job.spec.project for job in unfinished}
     return World(
         now_ms=now_ms,
         epoch=epoch,
-        jobs=tuple(rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings()),
-        attempts=tuple(
-            rows.attempt_of(row)
-            for row in (await tx.ask(select(attempts).where(live).order_by(attempts.c.ordered_at_ms))).mappings()
-        ),
+        jobs=unfinished,
+        attempts=running,
         progress={report.attempt_id: report for report in reports},
         slices=tuple(rows.slice_of(r) for r in (await tx.ask(select(slices).order_by(slices.c.id))).mappings()),
         clusters=tuple(rows.cluster_of(r) for r in (await tx.ask(select(clusters).order_by(clusters.c.id))).mappings()),
         facts=tuple(rows.fact_of(row) for row in (await tx.ask(arrived)).mappings()),
+        projects=await sharing.projects(tx, running, project_of, now_ms, DEFAULT.usage_half_life_ms),
+        history=await sharing.history(tx),
     )

@@ -6,11 +6,13 @@ import pytest
 
 from orchestrator.changes import Changes, JobChange
 from orchestrator.domain.endings import Reason
+from orchestrator.domain.errors import IllegalTransition
 from orchestrator.domain.job import Charges, Desired, Progress, RankStarted, SliceState
 from orchestrator.domain.lifecycle import JobState
 from orchestrator.domain.spec import RetryPolicy
 from orchestrator.protocol import GangEnded, GangReady, HostInfo, SliceDown, SliceUp
 from orchestrator.reconciler.decide import decide
+from orchestrator.reconciler.settle import settle
 from orchestrator.world import World
 from tests.builders import NOW, a_job, a_slice, a_stop, a_world, an_attempt, an_exit
 
@@ -59,6 +61,11 @@ def test_why_a_job_waits_is_said_once():
 
 def test_nothing_is_placed_on_a_cluster_that_does_not_answer():
     assert decided(a_world(a_job(), slices=(a_slice(),), silent_ms=60_001)).jobs == ()
+
+
+def test_a_job_that_waits_for_a_silent_cluster_is_told_so():
+    ((_, says),) = decided(a_world(a_job(), slices=(a_slice(),), silent_ms=60_001)).waits
+    assert "nothing is placed on local until its cluster process answers again" in says
 
 
 def test_nothing_ends_because_a_cluster_does_not_answer():
@@ -179,6 +186,38 @@ def test_a_cancelled_job_ends_cancelled_however_its_gang_ended(state, exits):
     assert only(decided(world)).job.state is JobState.CANCELLED
 
 
+@pytest.mark.parametrize("reason", [Reason.EVICTED, Reason.TIMEOUT, Reason.RESIZED])
+def test_a_gang_that_is_done_before_its_stop_reaches_it_has_succeeded(reason):
+    world = a_world(
+        a_job(state=STOPPING), attempts=(an_attempt(stop=a_stop(reason)),), facts=(ended(an_exit(0), an_exit(1)),)
+    )
+    assert only(decided(world)).job.state is JobState.SUCCEEDED
+
+
+def test_an_eviction_is_a_stop_order_with_grace_and_a_free_restart_at_the_head_of_the_band():
+    low = a_job("job_1", state=RUNNING, priority="batch/0", grace="20s")
+    urgent = a_job("job_2", priority="production/0")
+    running = an_attempt(ordered_at_ms=NOW - 600_000)
+    changes = decided(a_world(low, urgent, attempts=(running,), slices=(a_slice(),)))
+    stopped = next(change for change in changes.jobs if change.job.id == "job_1")
+    assert (stopped.job.state, stopped.attempt.stop.reason, stopped.attempt.stop.grace_ms) == (
+        STOPPING,
+        Reason.EVICTED,
+        20_000,
+    )
+    assert "evicted for job_2" in stopped.events[0].message
+    gone = ended(an_exit(0, signal=15, ordered=True), an_exit(1, signal=15, ordered=True), trouble="evicted")
+    after = decided(a_world(stopped.job, urgent, attempts=(stopped.attempt,), slices=(a_slice(),), facts=(gone,)))
+    back, started = after.jobs
+    assert (back.job.state, back.job.charges, back.job.evictions) == (QUEUED, Charges(), 1)
+    assert started.started.slices == ("pool-0",)
+
+
+def test_an_expected_runtime_lets_a_job_pass_one_that_waits_for_more():
+    big, small = a_job("big", slices="v5e:4x4", at=NOW - 9), a_job("small", expected_runtime="1m", at=NOW - 8)
+    assert decided(a_world(big, small, slices=(a_slice(),))).jobs[0].job.id == "small"
+
+
 def test_time_runs_out():
     job = a_job(state=RUNNING, max_runtime="1s", started_at_ms=NOW - 1000)
     change = only(decided(a_world(job, attempts=(an_attempt(),))))
@@ -223,6 +262,37 @@ def test_slices_come_and_go():
     assert repeated.events == ()
 
 
+def test_a_slice_of_a_shape_that_nobody_knows_is_passed_over():
+    up = SliceUp("slice_up", "pool-0", "inc-1", "pool", "v99:2x4", "spot", (), NOW)
+    changes = decided(a_world(a_job(), facts=(up,)))
+    assert (changes.slices, changes.ignored) == ((), (1,))
+
+
 def test_a_slice_that_joins_takes_a_waiting_job_in_the_same_tick():
     up = SliceUp("slice_up", "pool-0", "inc-1", "pool", "v5e:2x4", "spot", (), NOW)
     assert only(decided(a_world(a_job(), facts=(up,)))).started.slices == ("pool-0",)
+
+
+def test_a_defect_about_one_job_leaves_it_as_it_is_and_the_others_go_on(monkeypatch):
+    facts = (ended(an_exit(0), an_exit(1)), ended(an_exit(0), an_exit(1), attempt="att_job_2_1"))
+    world = a_world(
+        a_job("job_1", state=RUNNING),
+        a_job("job_2", state=RUNNING),
+        attempts=(an_attempt("job_1"), an_attempt("job_2", slices=("pool-1",))),
+        slices=(a_slice("pool-0"), a_slice("pool-1")),
+        facts=facts,
+    )
+    monkeypatch.setattr("orchestrator.reconciler.fold.settle", _fails_for("job_1"))
+    changes = decided(world)
+    assert (only(changes).job.id, only(changes).job.state) == ("job_2", JobState.SUCCEEDED)
+    assert changes.defects == ("job_1: IllegalTransition: a rule that nobody thought of",)
+    assert 1 not in (*only(changes).folded, *changes.ignored)
+
+
+def _fails_for(job_id):
+    def settling(desk, draft, cause):
+        if draft.job.id == job_id:
+            raise IllegalTransition("a rule that nobody thought of")
+        settle(desk, draft, cause)
+
+    return settling

@@ -66,7 +66,7 @@ def test_training_goes_on_through_passing_trouble(bucket_chain, rule):
     ("rule", "says"),
     [
         pytest.param(Rule("^/upload/.*", "POST", status=403), "(403)", id="403 from the beginning"),
-        pytest.param(Rule("^/upload/.*", "POST", skip=1, status=403), "403", id="403 after the claim"),
+        pytest.param(Rule("^/upload/.*", "POST", skip=1, status=403), "Forbidden", id="403 after the claim"),
     ],
 )
 def test_lasting_trouble_ends_the_attempt_as_the_storages_fault(bucket_chain, rule, says):
