@@ -249,6 +249,12 @@ def duration_ms(text: str, field_name: str) -> int | None:
     return span
 
 
+def _check_count(owner: object, name: str, most: int) -> None:
+    value = getattr(owner, name)
+    if value is not None and not 1 <= value <= most:
+        raise SpecError(name, f"must be 1 to {most}, got {value}")
+
+
 @lru_cache(maxsize=4096)  # jobs that want the same share one tuple, which the scheduler makes use of
 def _choices(slices: str | tuple[str, ...]) -> tuple[SliceRequest, ...]:
     texts = (slices,) if isinstance(slices, str) else slices
@@ -259,12 +265,6 @@ def _choices(slices: str | tuple[str, ...]) -> tuple[SliceRequest, ...]:
         except ValueError as error:
             raise SpecError("slices" if isinstance(slices, str) else f"slices[{index}]", str(error)) from None
     return tuple(found)
-
-
-def _check_count(owner: object, name: str, most: int) -> None:
-    value = getattr(owner, name)
-    if value is not None and not 1 <= value <= most:
-        raise SpecError(name, f"must be 1 to {most}, got {value}")
 
 
 def as_count(limit: Limit) -> int | None:

@@ -66,6 +66,8 @@ class FaultProxy:
         self.rules: list[Rule] = []
         self.log: list[tuple[str, str, int]] = []
         """(method, path, answered status; 0 for none) of every request."""
+        self.answered_bytes = 0
+        """Of all bodies that were answered since the rules were set."""
         self._lock = threading.Lock()
         self._upstream: tuple[str, int] | None = None
         self._servers = [self._serve(_proxy_handler(self)), self._serve(_control_handler(self))]
@@ -84,6 +86,7 @@ class FaultProxy:
         with self._lock:
             self.rules = list(rules)
             self.log = []
+            self.answered_bytes = 0
 
     def rule_for(self, method: str, path: str) -> Rule | None:
         with self._lock:
@@ -162,6 +165,7 @@ def _proxy_handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             bodiless = self.command == "HEAD" or status in (204, 304)
             self.send_header("Content-Length", "0" if bodiless else str(len(body)))
             self.end_headers()
+            proxy.answered_bytes += 0 if bodiless else len(body)
             if not bodiless:
                 self.wfile.write(body[: len(body) // 2] if short else body)
             return status

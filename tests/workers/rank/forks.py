@@ -95,15 +95,18 @@ def _serve() -> None:
     os.dup2(2, 1)
     for line in sys.stdin:
         order = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            _attempt(order)
-            os._exit(0)
-        print(child, file=answers, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers, flush=True)
+        gang = []
+        for rank in range(order.get("rank_count", 1)):
+            gang.append(os.fork())
+            if gang[-1] == 0:
+                _attempt(order, rank)
+                os._exit(0)
+        print(gang[0], file=answers, flush=True)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in gang]
+        print(next((code for code in codes if code), 0), file=answers, flush=True)
 
 
-def _attempt(order: dict[str, Any]) -> None:
+def _attempt(order: dict[str, Any], rank: int) -> None:
     from workers.rank.context import RankContext
     from workers.rank.failure import end_failed
     from workers.rank.progress import Reporter, Spool
@@ -111,11 +114,13 @@ def _attempt(order: dict[str, Any]) -> None:
     if order["failpoint"]:
         os.environ["PODWRIGHT_FAILPOINT"] = order["failpoint"]
     number = order["attempt"]
+    spool = Path(order["spool"] + (f"-{rank}" if rank else ""))
     context = RankContext(
-        "job", f"a{number}", number, 0, 1, "slice", "0", "127.0.0.1:1", Path(order["spool"]),
-        checkpoint_root=order["root"], committed_step=order.get("committed_step"),
+        "job", f"a{number}", number, rank, order.get("rank_count", 1), "slice", str(rank),
+        order.get("coordinator", "127.0.0.1:1"), spool, checkpoint_root=order["root"],
+        committed_step=order.get("committed_step"), checkpoint_origin=order.get("origin"),
     )  # fmt: skip
-    reporter = Reporter(Spool(context.spool), 0)
+    reporter = Reporter(Spool(spool), rank)
     try:
         if order.get("discard"):
             from workers.rank import manifest
@@ -129,26 +134,44 @@ def _attempt(order: dict[str, Any]) -> None:
 
 
 def _save_some(context: Any, reporter: Any, saves: int) -> None:
+    """Restore what there is, compare it bit for bit with what was saved, and save more."""
     import jax
     import numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+    from workers.rank import distributed
     from workers.rank.checkpoint import Checkpoints
 
-    def state(step: int) -> dict[str, Any]:
-        return {name: jax.numpy.full(VALUES, step + at, "float64") for at, name in enumerate(("a", "b"))}
-
     jax.config.update("jax_enable_x64", True)
+    if context.rank_count > 1:
+        jax.config.update("jax_num_cpu_devices", 2)
+        distributed.initialize(context)
+    spread = NamedSharding(Mesh(np.array(jax.devices()), ("all",)), PartitionSpec("all"))
+
+    def whole(step: int) -> dict[str, Any]:
+        return {name: np.arange(VALUES) / 7 + step + at for at, name in enumerate(("a", "b"))}
+
+    def state(step: int) -> dict[str, Any]:
+        return {
+            name: jax.make_array_from_callback((VALUES,), spread, lambda index, values=values: values[index])
+            for name, values in whole(step).items()
+        }
+
     checkpoints = Checkpoints(context, reporter)
     begin = checkpoints.restorable_step or 0
     if begin:
-        target = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=a.sharding), state(0))
+        target = {name: jax.ShapeDtypeStruct((VALUES,), np.float64, sharding=spread) for name in ("a", "b")}
         restored = checkpoints.restore(target)
         assert restored.position == {"step": begin}
-        for name, expected in state(begin).items():
-            np.testing.assert_array_equal(restored.state[name], expected)
+        for name, values in whole(begin).items():
+            assert restored.state[name].sharding == spread
+            for shard in restored.state[name].addressable_shards:
+                assert np.asarray(shard.data).tobytes() == values[shard.index].tobytes(), (name, shard.index)
     for step in range(begin + 1, begin + 1 + saves):
         checkpoints.save(step, state(step), {"step": step}, reporter.now_ms())
     checkpoints.close()
+    if context.rank_count > 1:
+        distributed.leave()
 
 
 if __name__ == "__main__":

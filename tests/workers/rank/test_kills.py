@@ -17,9 +17,8 @@ from workers.rank import failpoints, latest, manifest
 from workers.rank.manifest import Commit
 from workers.storage import open_storage
 
-pytestmark = pytest.mark.timeout(600)
-
 RANDOM_KILLS = int(os.environ.get("PODWRIGHT_CHAOS", "4"))
+pytestmark = pytest.mark.timeout(max(600, 10 * RANDOM_KILLS))
 DAMAGE_FIRST = ("rewind.after", "quarantine.after")
 """Points that only an attempt passes which finds the newest step damaged."""
 NO_SAVE = ("claim.before", "claim.after", *DAMAGE_FIRST, "restore.before", "restore.after")
