@@ -54,10 +54,16 @@ async def get_metrics(
     deps: WithDeps,
     series: Annotated[list[str] | None, Query()] = None,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    last: Annotated[int | None, Query(ge=1, le=10_000)] = None,
 ) -> MetricsView:
-    """One point per step over all attempts, what restarts undid left out; with `attempt` all that it reported."""
+    """One point per step over all attempts, what restarts undid left out; with `attempt` all that it reported.
+
+    With `last` only so many points of each series, those of the highest steps.
+    """
     async with deps.database.read() as tx:
         found = await jobs.find(tx, job)
+        if last is not None:
+            return MetricsView.of(await metrics.last_points(tx, found.id, last, series or (), attempt))
         points = await metrics.raw_points(tx, found.id, series or (), attempt)
         resumed = await metrics.resumed_steps(tx, found.id)
     return MetricsView.of(points if attempt is not None else metrics.joined(points, resumed))
