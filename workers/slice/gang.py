@@ -17,6 +17,10 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 LAUNCH_TIMEOUT_MS: Final = 30_000
 FLUSH_TIMEOUT_MS: Final = 10_000
 """How long the report waits for the last bytes while nobody takes them."""
+FLUSH_LIMIT_MS: Final = 120_000
+"""How long it waits at most; what is left then follows the report."""
+HURRIED_FLUSH_MS: Final = 2_000
+"""The same once the attempt is not wanted any more."""
 SLICE_LOST: Final = "slice_lost"
 SUPERSEDED: Final = "superseded"
 """The trouble of an attempt that is no longer wanted: the orders lack it, or its reports get 409 or 410."""
@@ -88,6 +92,7 @@ class Gang:
         self._verdict: _Verdict | None = None
         self._drained_at_ms = 0
         self._flush_began = 0
+        self._flush_by = 0
         self._stopped_at: int | None = None
         self._kill_at: int | None = None
         self._launch_began = ticks_ms()
@@ -113,8 +118,11 @@ class Gang:
     def stop(self, stop: StopOrder) -> None:
         """End the gang: SIGTERM, and SIGKILL `grace_ms` after the *first* stop.
 
-        Repeats change nothing; a smaller grace hurries. Has no effect on the verdict when the gang was ending already.
+        Repeats change nothing; a smaller grace hurries. Has no effect on the verdict when the gang was ending already;
+        where only the last bytes are awaited, it shortens that.
         """
+        if self.phase is GangPhase.FLUSHING:
+            self._flush_by = min(self._flush_by, self._ticks_ms() + HURRIED_FLUSH_MS)
         if self.phase in (GangPhase.FLUSHING, GangPhase.ENDED):
             return
         if self._stopped_at is None:
@@ -187,6 +195,7 @@ class Gang:
         if all(host.lost is not None or (host.status is not None and host.status.drained) for host in self._hosts):
             self._drained_at_ms = self._now_ms()
             self._flush_began = self._ticks_ms()
+            self._flush_by = self._flush_began + FLUSH_LIMIT_MS
             self._streams.finish(
                 {
                     rank: host.status.sizes
@@ -197,8 +206,9 @@ class Gang:
             self.phase = GangPhase.FLUSHING
 
     def _step_flushing(self) -> None:
-        waited = min(self._ticks_ms() - self._flush_began, self._streams.quiet_ms())
-        if self._streams.finished() or waited > FLUSH_TIMEOUT_MS:
+        now = self._ticks_ms()
+        waited = min(now - self._flush_began, self._streams.quiet_ms())
+        if self._streams.finished() or waited > FLUSH_TIMEOUT_MS or now >= self._flush_by:
             assert self._verdict is not None
             lost = [host for host in self._hosts if host.lost is not None]
             self._emit(
