@@ -17,7 +17,7 @@ from orchestrator.domain.incident import RankExit
 from orchestrator.protocol import HostInfo
 from workers.host import streams
 from workers.host.environment import argv, contract_variables, rank_environment
-from workers.host.messages import STREAMS, HostOrder, HostStatus, Launched, RankOrder, Stream
+from workers.host.messages import HostOrder, HostStatus, Launched, RankOrder, Stream
 from workers.host.process import ProcessExit, RankProcess
 from workers.host.raylet import exit_with_raylet
 
@@ -96,12 +96,9 @@ class Agent:
             rank.end()
 
     def read(self, attempt_id: str, offsets: Mapping[Stream, int], limit: int) -> dict[Stream, bytes]:
-        """New bytes of the attempt's streams from the given offsets, at most `limit` in all, the spool first."""
-        found: dict[Stream, bytes] = {}
-        for stream in STREAMS:
-            found[stream] = streams.read(self._folder(attempt_id), stream, offsets.get(stream, 0), limit)
-            limit -= len(found[stream])
-        return found
+        """New bytes of those of the attempt's streams that have an offset, from there, at most `limit` of each."""
+        folder = self._folder(attempt_id)
+        return {stream: streams.read(folder, stream, offset, limit) for stream, offset in offsets.items()}
 
     def forget(self, attempt_ids: tuple[str, ...]) -> None:
         """Remove the files of attempts whose streams are stored elsewhere."""

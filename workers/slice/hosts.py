@@ -79,7 +79,7 @@ class Host:
             self._agent.end.remote(attempt_id)
 
     def read(self, attempt_id: str, offsets: Mapping[Stream, int], limit: int) -> dict[Stream, bytes]:
-        """New bytes of the rank's streams.
+        """New bytes of those of the rank's streams that have an offset, at most `limit` of each.
 
         Raises:
             RayError: the agent is gone or does not answer in time.
