@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
-from orchestrator.domain.incident import RankExit
+from orchestrator.domain.incident import Claim, RankExit
 from orchestrator.protocol import (
     CheckpointOrder,
     FactBody,
@@ -50,8 +50,18 @@ class PlayedHost:
         self.outcome = Launched(1000 + self.info.host, 0)
         self.status = HostStatus(ATTEMPT, None, False, {"stdout": 5})
 
-    def exits(self, code: int | None = None, signal: int | None = None, *, ordered: bool = False, at: int = 0) -> None:
-        found = RankExit(self.info.host, "s", self.info.host, code, signal, False, ordered, at, None, (), None)
+    def exits(
+        self,
+        code: int | None = None,
+        signal: int | None = None,
+        *,
+        ordered: bool = False,
+        at: int = 0,
+        step: int | None = None,
+        stderr: tuple[str, ...] = (),
+        claim: Claim | None = None,
+    ) -> None:
+        found = RankExit(self.info.host, "s", self.info.host, code, signal, False, ordered, at, step, stderr, claim)
         self.status = HostStatus(ATTEMPT, found, True, {"stdout": 9})
 
 
@@ -303,3 +313,36 @@ def test_a_stop_hurries_the_last_bytes_and_changes_no_verdict(reason: str) -> No
         play.step(after_ms=1_000)
     assert play.ended
     assert (play.end.trouble, [found.ok for found in play.end.exits]) == (None, [True, True])
+
+
+IN_USE = "OSError: [Errno 98] Address already in use"
+GRPC = "E1201 00:31:06 21209 add_port.cc:83] Failed to add port to server: No address added out of total 1 resolved"
+
+
+@pytest.mark.parametrize("words", [(IN_USE,), (GRPC, "JaxRuntimeError: UNKNOWN: Failed to start RPC server")])
+def test_a_coordinator_whose_port_was_taken_is_a_port_clash(words: tuple[str, ...]) -> None:
+    play = Play().running()
+    play.hosts[0].exits(1, stderr=words)
+    play.step()
+    play.hosts[1].exits(signal=9, ordered=True)
+    play.step()
+    assert (play.end.trouble, play.end.message) == ("port_clash", "rank 0 on s/0 found the coordinator's port taken")
+
+
+def test_the_claim_of_rank_0_tells_of_a_port_clash_too_also_after_an_echo() -> None:
+    play = Play().running()
+    play.hosts[1].exits(signal=6, at=1)
+    play.hosts[0].exits(1, at=2, claim=Claim("program_error", IN_USE))
+    play.step()
+    play.step()
+    assert play.end.trouble == "port_clash"
+
+
+@pytest.mark.parametrize(("host", "step"), [(1, None), (0, 7)], ids=["another rank", "after a step"])
+def test_other_ports_are_the_programs_own(host: int, step: int | None) -> None:
+    play = Play().running()
+    play.hosts[host].exits(1, step=step, stderr=(IN_USE,))
+    play.hosts[1 - host].exits(signal=9, ordered=True)
+    play.step()
+    play.step()
+    assert play.end.trouble is None
