@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from orchestrator.domain.endings import Budget
-from orchestrator.domain.programs import PROGRAMS
 from orchestrator.domain.topology import SliceRequest, parse_choices
 
 STRICT: Final = {"extra": "forbid", "strict": True}
@@ -61,7 +60,7 @@ class Program:
 
     builtin: Literal["train"] | None = None
     config: dict[str, Any] | None = None
-    """As written, its preset not yet filled in; checked by the program's own reader."""
+    """As written, its preset not yet filled in; checked by the edge that takes it (`api/configs.py`)."""
     command: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -69,8 +68,6 @@ class Program:
             raise SpecError("", "give either builtin or command, not both and not none")
         if self.config is not None and self.builtin is None:
             raise SpecError("config", "only a builtin program has a config")
-        if self.builtin is not None:
-            self._check_config(self.builtin)
         if len(self.command) > MAX_COMMAND_PARTS:
             raise SpecError("command", f"at most {MAX_COMMAND_PARTS} parts, got {len(self.command)}")
         for index, part in enumerate(self.command):
@@ -78,12 +75,6 @@ class Program:
                 raise SpecError(f"command[{index}]", "must be text without zero bytes, and the first part a program")
             if len(part.encode()) > MAX_ENV_BYTES:
                 raise SpecError(f"command[{index}]", f"at most {MAX_ENV_BYTES} bytes, got {len(part.encode())}")
-
-    def _check_config(self, builtin: str) -> None:
-        try:
-            PROGRAMS[builtin](self.config or {})
-        except ValueError as error:
-            raise SpecError("config", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

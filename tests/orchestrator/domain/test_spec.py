@@ -57,7 +57,6 @@ def test_a_bad_field_is_named(fields, field, says):
         (lambda: Program(command=("",)), "command[0]"),
         (lambda: Program(command=("x", "a\0b")), "command[1]"),
         (lambda: Program(command=("x",) * 1001), "command"),
-        (lambda: Program(builtin="train", config={"stepz": 3}), "config"),
         (lambda: RetryPolicy(failures=-1), "failures"),
         (lambda: CheckpointPolicy(every_steps=0), "every_steps"),
     ],
