@@ -36,6 +36,8 @@ def up(
     interrupt.install()
     try:
         launcher = Launcher(plan, interrupt, say)
+    except OSError as error:
+        raise CommandFailed(f"the state folder {plan.state_dir} cannot be used: {error}", Exit.USAGE) from None
     except AlreadyRunning as running:
         say(f"{running}; its logs are in {plan.state_dir / 'logs'}")
         return
@@ -43,9 +45,8 @@ def up(
         say(f"starting a control plane and {count} emulated {slices} in {plan.state_dir} …")
         launcher.start()
         say(f"ready at {launcher.url}")
-        say(
-            "in another terminal:  podwright run --slices v5e:2x4 -- echo hello    podwright slices    podwright --help"
-        )
+        say(f"in another terminal:  podwright run --slices {slices} -- echo hello")
+        say("and:  podwright slices    podwright --help")
         say("Ctrl-C ends everything")
         launcher.supervise()
     except Interrupted:
