@@ -211,6 +211,8 @@ class Chunk:
     stream: Literal["spool", "stdout", "stderr"]
     offset: int
     data: str
+    final: bool = False
+    """The stream's last bytes: nothing follows, a torn last line counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 
 class BadSettings(Exception):
@@ -42,14 +43,14 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     """Settings from `argv`; `PODWRIGHT_DATABASE_URL` stands in for `--database-url`, which `ps` would show.
 
     Raises:
-        BadSettings: a host that others can reach without `--allow-remote`.
+        BadSettings: a host that others can reach without `--allow-remote`, or checkpoints where this version has none.
     """
     parser = argparse.ArgumentParser(prog="python -m orchestrator.main", description="The control plane of Podwright.")
     parser.add_argument("--state-dir", required=True, type=Path, help="folder of everything that this server keeps")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", default=0, type=int, help="0 (default): the one of the last start, else any free one")
     parser.add_argument("--database-url", help="default: SQLite in the state folder")
-    parser.add_argument("--checkpoint-root", help="folder or gs:// address; default: in the state folder")
+    parser.add_argument("--checkpoint-root", help="folder that all hosts see, or gs://…; default: in the state folder")
     parser.add_argument("--lease-seconds", default=5.0, type=float)
     parser.add_argument("--allow-remote", action="store_true", help="listen on a host that is not loopback")
     given = parser.parse_args(argv)
@@ -62,6 +63,22 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         host=given.host,
         port=given.port,
         database_url=database_url or f"sqlite+aiosqlite:///{state_dir / 'podwright.db'}",
-        checkpoint_root=given.checkpoint_root or str(state_dir / "checkpoints"),
+        checkpoint_root=_checkpoint_root(given.checkpoint_root, state_dir),
         lease_ms=int(given.lease_seconds * 1000),
     )
+
+
+def _checkpoint_root(given: str | None, state_dir: Path) -> str:
+    """A bucket, or an absolute path: ranks work in folders of their own, where a relative one would name another."""
+    if given is None:
+        return str(state_dir / "checkpoints")
+    scheme, separator, _ = given.partition("://")
+    if not separator:
+        path = Path(given)
+    elif scheme == "gs" and urlsplit(given).netloc:
+        return given
+    elif scheme.lower() == "file" and urlsplit(given).netloc in ("", "localhost"):
+        path = Path(unquote(urlsplit(given).path))
+    else:
+        raise BadSettings(f"--checkpoint-root {given}: name a folder or gs://BUCKET/FOLDER")
+    return str(path.absolute())

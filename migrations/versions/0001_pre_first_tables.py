@@ -95,6 +95,7 @@ def upgrade() -> None:
         sa.Column("detected_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("last_sign_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("ended_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("closed_at_ms", sa.BigInteger(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
         sa.Column("cause", sa.Text(), nullable=True),
         sa.CheckConstraint("(ended_at_ms IS NULL) = (reason IS NULL)", name=op.f("ck_attempts_ends_with_a_reason")),

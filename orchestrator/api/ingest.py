@@ -37,5 +37,5 @@ def _pieces(post: IngestPost) -> list[Piece]:
             data = base64.b64decode(chunk.data, validate=True)
         except binascii.Error as error:
             raise InvalidInput((Fault(f"chunks[{index}].data", f"is not base64: {error}"),)) from None
-        pieces.append(Piece(chunk.rank, chunk.stream, chunk.offset, data))
+        pieces.append(Piece(chunk.rank, chunk.stream, chunk.offset, data, chunk.final))
     return pieces

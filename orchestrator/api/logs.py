@@ -18,7 +18,7 @@ from orchestrator.store.queries import jobs
 from orchestrator.store.queries.reports import stored_offset
 
 _LINGER_MS: Final = 2_500
-"""Supervisors send once a second; so long after an attempt's end its last lines may still be on their way."""
+"""Supervisors send once a second; so long after an attempt's end was recorded its last lines may be under way."""
 
 router = APIRouter(prefix="/api/v1/jobs/{job}/logs", tags=["logs"])
 
@@ -54,6 +54,7 @@ async def read_log(
     async with deps.database.read() as tx:
         found = await jobs.find(tx, job)
         of = await _attempt(tx, found, attempt)
+        closed_at_ms = None if of is None else await jobs.closed_at_ms(tx, of.id)
         stored = 0 if of is None else await stored_offset(tx, of.id, rank, stream)
     data = b"" if of is None else await _bytes(deps, found.id, of, rank, stream, offset, min(limit, stored - offset))
     at_end = offset + len(data) >= stored
@@ -64,7 +65,7 @@ async def read_log(
         offset=offset,
         data=base64.b64encode(data).decode(),
         next_offset=offset + len(data),
-        ended=at_end and _is_over(found, of, deps.clock.now_ms()),
+        ended=at_end and _is_over(found, of, closed_at_ms, deps.clock.now_ms()),
     )
 
 
@@ -81,7 +82,7 @@ async def _bytes(deps: Deps, job_id: JobId, of: Attempt, rank: int, stream: str,
     return await asyncio.to_thread(deps.blobs.read, log_name(job_id, of.id, rank, stream), offset, limit)
 
 
-def _is_over(job: Job, of: Attempt | None, now_ms: int) -> bool:
+def _is_over(job: Job, of: Attempt | None, closed_at_ms: int | None, now_ms: int) -> bool:
     if of is None:
         return job.state in TERMINAL
-    return of.ended_at_ms is not None and now_ms >= of.ended_at_ms + _LINGER_MS
+    return closed_at_ms is not None and now_ms >= closed_at_ms + _LINGER_MS

@@ -54,11 +54,15 @@ async def get_metrics(
     deps: WithDeps,
     series: Annotated[list[str] | None, Query()] = None,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    last: Annotated[int | None, Query(ge=1, le=10_000)] = None,
 ) -> MetricsView:
     """One point per step over all attempts, what restarts undid left out, after the curve of the job that it continues
-    (attempt 0); with `attempt` all that it reported."""
+    (attempt 0); with `attempt` all that it reported. With `last` only the last points of each series.
+    """
     async with deps.database.read() as tx:
         found = await jobs.find(tx, job)
+        if last is not None:
+            return MetricsView.of(await metrics.last_points(tx, found.id, last, series or (), attempt))
         if attempt is None:
             return MetricsView.of(await metrics.curve(tx, found, series or ()))
         return MetricsView.of(await metrics.raw_points(tx, found.id, series or (), attempt))

@@ -118,9 +118,12 @@ class Client:
             except UnavailableError:
                 self._sleep(_POLL_S)
 
-    def metrics(self, job: str, series: Sequence[str] = (), attempt: int | None = None) -> list[Answer]:
-        """Series as columns; joined over all attempts unless one is named."""
-        return self._items(self._connection.get(_path(job, "metrics"), {"series": list(series), "attempt": attempt}))
+    def metrics(
+        self, job: str, series: Sequence[str] = (), attempt: int | None = None, last: int | None = None
+    ) -> list[Answer]:
+        """Series as columns, of each the `last` points or all; joined over all attempts unless one is named."""
+        asked = {"series": list(series), "attempt": attempt, "last": last}
+        return self._items(self._connection.get(_path(job, "metrics"), asked))
 
     def checkpoints(self, job: str) -> list[Answer]:
         return self._items(self._connection.get(_path(job, "checkpoints")))
@@ -181,8 +184,7 @@ class Client:
     ) -> Iterator[bytes]:
         """What a rank wrote, in pieces; with `follow` until its attempt is over, else what there is by now."""
         while True:
-            asked = {"attempt": attempt, "rank": rank, "stream": stream, "offset": offset}
-            piece = self._connection.get(_path(job, "logs"), asked)
+            piece = self.log_piece(job, attempt=attempt, rank=rank, stream=stream, offset=offset)
             # The first attempt that answers is the one that is followed, whatever starts later.
             attempt = piece["attempt"]
             offset = piece["next_offset"]
@@ -192,6 +194,13 @@ class Client:
                 return
             else:
                 self._sleep(_POLL_S)
+
+    def log_piece(
+        self, job: str, *, attempt: int | None = None, rank: int = 0, stream: str = "stdout", offset: int = 0
+    ) -> Answer:
+        """What there is from `offset` on, at most some tens of KiB: `data` in base64, `next_offset`, and `ended`."""
+        asked = {"attempt": attempt, "rank": rank, "stream": stream, "offset": offset}
+        return self._object(self._connection.get(_path(job, "logs"), asked))
 
     # ------------------------------------------------------------------------------------------------------------ fleet
 

@@ -36,6 +36,23 @@ class RankExit:
     """At most 50 lines, newest last; bytes that are not UTF-8 come as replacement characters."""
     claim: Claim | None
 
+    @classmethod
+    def lost_with_host(cls, rank: int, slice_id: str, host: int) -> "RankExit":
+        """Nobody saw how the rank ended."""
+        return cls(
+            rank=rank,
+            slice_id=slice_id,
+            host=host,
+            exit_code=None,
+            signal=None,
+            lost=True,
+            ordered=False,
+            exited_at_ms=None,
+            last_step=None,
+            stderr_tail=(),
+            claim=None,
+        )
+
     @property
     def ok(self) -> bool:
         return self.exit_code == 0

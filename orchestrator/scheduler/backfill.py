@@ -55,7 +55,9 @@ def limits(job: WaitingJob, options: tuple[Option, ...], meter: Meter) -> tuple[
     return tuple(found)
 
 
-def reserve(job: WaitingJob, options: tuple[Option, ...], board: Board, policy: Policy) -> Reservation | None:
+def reserve(
+    job: WaitingJob, options: tuple[Option, ...], board: Board, meter: Meter | None, policy: Policy
+) -> Reservation | None:
     """Keep slices for a blocked job where it can start soonest, if that pool has a reservation left to give.
 
     Without it a stream of small jobs would starve a large one for ever.
@@ -65,6 +67,8 @@ def reserve(job: WaitingJob, options: tuple[Option, ...], board: Board, policy: 
     for wants, groups in options:
         for group in groups:
             if group.reservations >= policy.reservations:
+                continue
+            if meter is not None and meter.over_limit(job.project, group.pool, wants.chips):
                 continue
             found = group.earliest(wants.count, runtime_ms)
             if found is not None and (best is None or found[0] < best[0]):

@@ -4,7 +4,7 @@ Chip-seconds lost are counted since the victim's last *committed* step, plus wha
 to save first; until they are gone nobody else is taken for the same job.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -195,21 +195,21 @@ def for_maintenance(board: Board, policy: Policy) -> Iterator[Eviction]:
                 yield Eviction(gang.job_id, EvictionCause.MAINTENANCE, gang.lost_chip_ms(board.now_ms))
 
 
-def growths(board: Board, policy: Policy, doomed: Iterable[JobId]) -> Iterator[Eviction]:
+def growths(board: Board, meter: Meter | None, policy: Policy, doomed: set[JobId]) -> Iterator[Eviction]:
     """Elastic gangs that may take slices that nobody waits for, the smallest gang first. At most one per group: the
-    others see what is left once it has grown."""
-    gone = frozenset(doomed)
+    others see what is left once it has grown. What it would not get when it starts again it is not stopped for."""
     for group in board.groups():
-        free = sum(1 for until, _ in group.sound if until >= board.now_ms + policy.resize_worth_ms)
-        if group.wanted or not free:
+        if group.wanted or not group.sound:
             continue
         for gang in sorted(group.gangs, key=lambda gang: (len(gang.slices), gang.job_id)):
-            counts = gang.slice_counts
-            if counts is None or gang.stopping or gang.job_id in gone or len(gang.slices) >= counts[1]:
+            counts, ends_ms = gang.slice_counts, board.expected_end_ms(gang)
+            if counts is None or gang.stopping or gang.job_id in doomed or not _has_run(gang, board.now_ms, policy):
                 continue
-            remaining = board.expected_end_ms(gang) - board.now_ms
-            if remaining >= policy.resize_worth_ms and _has_run(gang, board.now_ms, policy):
-                after = min(counts[1], len(gang.slices) + free)
+            free = sum(until >= ends_ms for until, _ in group.sound)
+            more = min(counts[1] - len(gang.slices), free)
+            chips = more * group.shape.chips
+            allowed = meter is None or meter.over_limit(gang.project, group.pool, chips) is None
+            if more > 0 and allowed and ends_ms - board.now_ms >= policy.resize_worth_ms:
                 lost = gang.lost_chip_ms(board.now_ms)
-                yield Eviction(gang.job_id, EvictionCause.GROW, lost, slices_after=after)
+                yield Eviction(gang.job_id, EvictionCause.GROW, lost, slices_after=len(gang.slices) + more)
                 break

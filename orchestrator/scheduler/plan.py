@@ -74,7 +74,7 @@ class _Draft:
     waiting: list[tuple[WaitingJob, tuple[Option, ...], tuple[WaitReason, ...]]] = field(default_factory=list)
     blocked: list[WaitingJob] = field(default_factory=list)
     too_long: dict[_Kind, int] = field(default_factory=dict)
-    """The shortest runtime that failed for a kind of job: what is left only shrinks, so longer ones fail too."""
+    """The shortest hold that failed for a kind of job: what is left only shrinks, so longer ones fail too."""
     seen: set[_Kind] = field(default_factory=set)
     """Kinds of which one job at least is blocked."""
     unreserved: set[_Kind] = field(default_factory=set)
@@ -103,7 +103,8 @@ def plan(snapshot: Snapshot) -> Plan:
     for job in in_order(snapshot):
         _offer(snapshot, draft, job)
     if any(gang.slice_counts for gang in snapshot.running):
-        draft.evictions += growths(board, snapshot.policy, (eviction.job_id for eviction in draft.evictions))
+        doomed = {eviction.job_id for eviction in draft.evictions}
+        draft.evictions += growths(board, draft.meter, snapshot.policy, doomed)
     used = frozenset(slice_id for start in draft.starts for slice_id in start.placement.slices)
     return Plan(
         tuple(draft.starts),
@@ -130,16 +131,16 @@ def _offer(snapshot: Snapshot, draft: _Draft, job: WaitingJob) -> None:
         draft.waiting.append((job, options, shut))
         return
     kind = (id(options), job.project if meter is not None else "")
-    runtime = board.runtime_ms(job)
-    if runtime < draft.too_long.get(kind, runtime + 1):
+    end_ms = board.end_ms(job)
+    if end_ms < draft.too_long.get(kind, end_ms + 1):
         if spot := find(job, options, board, meter):
-            taken = spot.group.take(spot.wants.count, board.end_ms(job), board.now_ms + runtime)
+            taken = spot.group.take(spot.wants.count, end_ms, board.now_ms + board.runtime_ms(job))
             draft.starts.append(Start(job.id, Placement(spot.group.cluster_id, taken, spot.wants.chips)))
             draft.gates.started(job)
             if meter is not None:
                 meter.take(job.project, spot.group.pool, spot.wants.chips)
             return
-        draft.too_long[kind] = runtime
+        draft.too_long[kind] = end_ms
     over = limits(job, options, meter) if meter is not None else ()
     draft.waiting.append((job, options, over))
     if not over:
@@ -157,7 +158,7 @@ def _block(snapshot: Snapshot, draft: _Draft, job: WaitingJob, options: tuple[Op
     if _may_claim(snapshot, draft, job, kind) and _claim(snapshot, draft, job, options, kind):
         return
     if kind not in draft.unreserved:
-        if kept := reserve(job, options, draft.board, snapshot.policy):
+        if kept := reserve(job, options, draft.board, draft.meter, snapshot.policy):
             draft.reservations.append(kept)
         else:
             draft.unreserved.add(kind)
@@ -208,7 +209,7 @@ def _due_at_ms(snapshot: Snapshot, draft: _Draft) -> int | None:
     due = [at for w in windows for at in (w.since_ms - policy.notice_ms, w.since_ms, w.until_ms)]
     if draft.blocked and policy.backfill is Backfill.RESERVED:
         due += [gang.ends_at_ms + 1 for gang in snapshot.running if gang.ends_at_ms is not None]
-    if policy.evict and (draft.lenders or any(job.band < draft.lowest for job in draft.blocked)):
+    if policy.evict and any(draft.lenders or job.band < draft.lowest for job in draft.blocked):
         due += [protected_until_ms(gang, policy) for gang in snapshot.running]
     if snapshot.pools:
         due += [job.submitted_at_ms + policy.ask_after_ms for job in draft.blocked]

@@ -112,7 +112,7 @@ def _unavailable(error: Exception) -> Unavailable:
 
 
 def _engine(url: str, busy_ms: int) -> AsyncEngine:
-    engine = create_async_engine(url)
+    engine = create_async_engine(url, hide_parameters=True)  # they hold users' environments, and errors are logged
     if make_url(url).get_backend_name() == "sqlite":
         _set_up_sqlite(engine, busy_ms)
     return engine

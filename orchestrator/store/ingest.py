@@ -27,8 +27,8 @@ StreamName = Literal["spool", "stdout", "stderr"]
 Stream = tuple[int, StreamName]
 """A rank and the name of one of its streams."""
 
-LATE_MS: Final = 600_000
-"""For so long after an attempt's end its last reports are taken: supervisors keep them while we are away."""
+LATE_MS: Final = 3_600_000
+"""For so long after *we* recorded an attempt's end its last reports are taken: supervisors keep them meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,14 @@ class Piece:
     stream: StreamName
     offset: int
     data: bytes
+    final: bool = False
+    """Nothing follows it in its stream."""
 
     def beyond(self, stored: int) -> "Piece | None":
         """What of it is not stored yet; None if that is nothing, or if bytes before it are missing."""
         if not self.offset <= stored < self.offset + len(self.data):
             return None
-        return Piece(self.rank, self.stream, stored, self.data[stored - self.offset :])
+        return Piece(self.rank, self.stream, stored, self.data[stored - self.offset :], self.final)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,14 @@ async def ingest(
 
     Raises:
         NotFound: no such attempt.
-        Superseded: it is no longer the current one, and these reports come too late.
+        Superseded: its end was recorded too long ago.
     """
     async with database.read() as tx:
-        attempt = await _current(tx, attempt_id, pieces, now_ms)
+        attempt = await _reporting(tx, attempt_id, now_ms)
         stored = await stored_offsets(tx, attempt_id)
     read = await asyncio.to_thread(_read, blobs, attempt, pieces, stored)
     async with database.write() as tx:
-        await _current(tx, attempt_id, pieces, now_ms)
+        await _reporting(tx, attempt_id, now_ms)
         for one in read:
             await _keep(tx, attempt, one, now_ms)
         stored = await stored_offsets(tx, attempt_id)
@@ -77,15 +79,20 @@ async def ingest(
     return tuple(Offset(rank, stream, stored.get((rank, stream), 0)) for rank, stream in posted)
 
 
-async def _current(tx: ReadTx, attempt_id: AttemptId, pieces: Sequence[Piece], now_ms: int) -> Attempt:
-    """The attempt, if it may still report: the newest may until a while after its end, older ones then only logs."""
+async def _reporting(tx: ReadTx, attempt_id: AttemptId, now_ms: int) -> Attempt:
+    """The attempt, if it may still report: a live one, or one whose end was recorded a short while ago.
+
+    That a successor runs does not matter: each attempt's reports are its own, and where they are joined the newer wins.
+    """
     attempt = await job_queries.attempt(tx, attempt_id)
     if attempt is None:
         raise NotFound(f"there is no attempt {attempt_id}")
-    in_time = attempt.ended_at_ms is None or now_ms < attempt.ended_at_ms + LATE_MS
-    newest = attempt.number == await job_queries.newest_number(tx, attempt.job_id)
-    only_logs = all(piece.stream != "spool" for piece in pieces)
-    if not in_time or not (newest or only_logs):
+    closed_at_ms = await job_queries.closed_at_ms(tx, attempt_id)
+    if closed_at_ms is None:
+        may = attempt.number == await job_queries.newest_number(tx, attempt.job_id)
+    else:
+        may = now_ms < closed_at_ms + LATE_MS
+    if not may:
         raise Superseded
     return attempt
 
@@ -99,7 +106,7 @@ def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], stored: Mappi
         if new is None:
             continue
         if piece.stream == "spool":
-            part = read_spool(new.data, new.offset, grows=attempt.live)
+            part = read_spool(new.data, new.offset, grows=attempt.live, final=new.final)
         else:
             blobs.write_at(log_name(attempt.job_id, attempt.id, piece.rank, piece.stream), new.offset, new.data)
             part = SpoolPart((), len(new.data), invalid=0)

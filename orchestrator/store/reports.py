@@ -1,18 +1,23 @@
 """Spool records to rows: points, phases, checkpoints, and the attempt's one line of progress."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 
+from orchestrator.domain.ids import AttemptId
 from orchestrator.domain.job import Attempt, Event, Progress
 from orchestrator.store import rows
 from orchestrator.store.commands import events
 from orchestrator.store.database import WriteTx
 from orchestrator.store.queries import jobs as job_queries
-from orchestrator.store.schema import checkpoints, phases, points, progress, restores
+from orchestrator.store.schema import attempts, checkpoints, phases, points, progress, restores
 from orchestrator.store.spool import CheckpointReport, Metrics, Phase, Record, Step
+
+_COMMIT_PATH: Final = re.compile(r"(?P<attempt>[0-9]{1,9})/(?P<step>[0-9]{1,19})")
+"""As the ranks' library names a commit: the number of the attempt that made it, and its step."""
 
 
 async def record(tx: WriteTx, attempt: Attempt, rank: int, records: Sequence[Record]) -> None:
@@ -88,7 +93,9 @@ def _phase_row(attempt: Attempt, rank: int, phase: Phase) -> dict[str, Any]:
 
 async def _record_checkpoint(tx: WriteTx, attempt: Attempt, report: CheckpointReport) -> None:
     if report.event == "committed":
-        await tx.add_new(checkpoints, [_checkpoint_row(attempt, report)])
+        await _add_commit(tx, attempt, report)
+    elif report.event == "restored":
+        await _register_restored(tx, attempt, report)
     elif report.event == "quarantined":
         damaged = (checkpoints.c.job_id == attempt.job_id) & (checkpoints.c.path == report.path)
         await tx.tell(update(checkpoints).where(damaged).values(state="quarantined"))
@@ -101,9 +108,36 @@ async def _record_checkpoint(tx: WriteTx, attempt: Attempt, report: CheckpointRe
     )
 
 
-def _checkpoint_row(attempt: Attempt, report: CheckpointReport) -> dict[str, Any]:
+async def _add_commit(tx: WriteTx, attempt: Attempt, report: CheckpointReport) -> None:
+    row = _checkpoint_row(attempt, attempt.id, report)
+    await tx.add_new(checkpoints, [row])
+    # A successor that restored the step may have registered it before this report came, and knew less of it.
+    same = (checkpoints.c.attempt_id == attempt.id) & (checkpoints.c.step == report.step)
+    measured = {name: row[name] for name in ("bytes", "step_at_ms", "save_ms", "blocked_ms", "at_ms")}
+    await tx.tell(update(checkpoints).where(same, checkpoints.c.save_ms.is_(None)).values(measured))
+
+
+async def _register_restored(tx: WriteTx, attempt: Attempt, report: CheckpointReport) -> None:
+    """What was restored had been committed, even if the report of that is lost: its attempt is credited with it."""
+    named = _COMMIT_PATH.fullmatch(report.path)
+    if named is None or int(named["step"]) != report.step:
+        return
+    numbered = (attempts.c.job_id == attempt.job_id) & (attempts.c.number == int(named["attempt"]))
+    owner: str | None = (await tx.ask(select(attempts.c.id).where(numbered))).scalar_one_or_none()
+    if owner is None:
+        return
+    by_then = (points.c.attempt_id == owner) & (points.c.step <= report.step)
+    made_at_ms = (await tx.ask(select(func.max(points.c.at_ms)).where(by_then))).scalar_one()
+    row = _checkpoint_row(attempt, AttemptId(owner), replace(report, step_at_ms=made_at_ms))
+    await tx.add_new(checkpoints, [row])
+    known = (await job_queries.progress_of(tx, [AttemptId(owner)])).get(AttemptId(owner), Progress(AttemptId(owner)))
+    credited = replace(known, committed_step=max(report.step, known.committed_step or 0))
+    await tx.put(progress, [rows.progress_row(credited)])
+
+
+def _checkpoint_row(attempt: Attempt, owner: AttemptId, report: CheckpointReport) -> dict[str, Any]:
     return {
-        "attempt_id": attempt.id,
+        "attempt_id": owner,
         "step": report.step,
         "job_id": attempt.job_id,
         "path": report.path,

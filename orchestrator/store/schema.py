@@ -160,6 +160,7 @@ attempts = Table(
     Column("detected_at_ms", BigInteger),
     Column("last_sign_at_ms", BigInteger),
     Column("ended_at_ms", BigInteger),
+    Column("closed_at_ms", BigInteger),  # when we recorded the end, by our own clock
     Column("reason", Text),
     Column("cause", Text),
     UniqueConstraint("job_id", "number"),
@@ -179,13 +180,12 @@ placements = Table(
 ranks = Table(
     "ranks",
     metadata,
-    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
-    Column("rank", Integer, nullable=False),
+    Column("attempt_id", Text, ForeignKey("attempts.id"), primary_key=True),
+    Column("rank", Integer, primary_key=True),
     Column("slice_id", Text, nullable=False),
     Column("host", Integer, nullable=False),
     Column("pid", BigInteger, nullable=False),
     Column("started_at_ms", BigInteger, nullable=False),
-    PrimaryKeyConstraint("attempt_id", "rank"),
 )
 
 facts = Table(
@@ -213,12 +213,11 @@ fact_sources = Table(
 streams = Table(
     "streams",
     metadata,
-    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
-    Column("rank", Integer, nullable=False),
-    Column("stream", Text, nullable=False),
+    Column("attempt_id", Text, ForeignKey("attempts.id"), primary_key=True),
+    Column("rank", Integer, primary_key=True),
+    Column("stream", Text, primary_key=True),
     Column("offset", BigInteger, nullable=False),
     Column("invalid", BigInteger, nullable=False),
-    PrimaryKeyConstraint("attempt_id", "rank", "stream"),
     _one_of("stream", ("spool", "stdout", "stderr")),
 )
 """How far each stream is stored, and how many of a spool's lines could not be read."""
@@ -258,12 +257,11 @@ points = Table(
 phases = Table(
     "phases",
     metadata,
-    Column("attempt_id", Text, ForeignKey("attempts.id"), nullable=False),
-    Column("rank", Integer, nullable=False),
-    Column("position", BigInteger, nullable=False),
+    Column("attempt_id", Text, ForeignKey("attempts.id"), primary_key=True),
+    Column("rank", Integer, primary_key=True),
+    Column("position", BigInteger, primary_key=True),
     Column("phase", Text, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    PrimaryKeyConstraint("attempt_id", "rank", "position"),
 )
 """`position` is the line's byte offset in its spool: two phases of one millisecond keep their order."""
 

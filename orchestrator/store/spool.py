@@ -12,7 +12,8 @@ from typing import Any, Final, TypeGuard
 
 from orchestrator.store import strict_json
 
-MAX_LINE_BYTES: Final = 1 << 20
+MAX_LINE_BYTES: Final = 128 * 1024
+"""Longer lines are skipped. Half of the smallest share of a post, so that every share gets a spool forward."""
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _MAX_INT: Final = 2**63 - 1
 _MAX_NAME: Final = 1024
@@ -66,7 +67,7 @@ class SpoolPart:
 
     records: tuple[Record, ...]
     length: int
-    """Bytes up to the end of the last whole line; the rest is still being written."""
+    """Bytes that are done with: to the end of the last line that is whole or too long; the rest is being written."""
     invalid: int
     """How many lines, or values in them, were skipped."""
 
@@ -75,16 +76,15 @@ class _Invalid(ValueError):
     """A line or value of a wrong type."""
 
 
-def read_spool(data: bytes, offset: int, grows: bool = True) -> SpoolPart:
+def read_spool(data: bytes, offset: int, grows: bool = True, final: bool = False) -> SpoolPart:
     """Read the whole lines of `data`, which begins at byte `offset` of its spool and at the beginning of a line.
 
-    Of a spool that no longer grows, a last line without its end is whole too: else its sender would offer it for ever.
+    A last line without its end is whole too if it is `final`, or if it is all that there is of a spool that no longer
+    grows: else its sender would offer it for ever.
     """
     length = data.rfind(b"\n") + 1
-    if not length and len(data) > MAX_LINE_BYTES:
-        # Such a line would never be whole within what one post may hold, and would block the spool for ever.
-        return SpoolPart((), len(data), invalid=1)
-    if not length and not grows:
+    # A line that is too long already is not waited for: it might never be whole within what one post may hold.
+    if final or (not length and not grows) or len(data) - length > MAX_LINE_BYTES:
         length = len(data)
     records: list[Record] = []
     invalid, position = 0, offset
@@ -104,6 +104,8 @@ def _read_line(line: bytes, position: int) -> tuple[Record | None, int]:
     """The line's record, and how many of its values were skipped. A `failure` is the supervisor's to read, not ours."""
     if not line.strip():
         return None, 0
+    if len(line) > MAX_LINE_BYTES:
+        raise _Invalid
     fields = strict_json.parse(line)
     if not isinstance(fields, dict):
         raise _Invalid

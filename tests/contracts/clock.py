@@ -10,6 +10,11 @@ class ManualClock:
         self._now_ms = now_ms
         self._monotonic_ms = 0
         self._moved = asyncio.Event()
+        self._waited = asyncio.Event()
+
+    def next_wait(self) -> asyncio.Event:
+        """Set when somebody next begins, or after a move goes on, to wait."""
+        return self._waited
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -35,6 +40,8 @@ class ManualClock:
     async def wait(self, event: asyncio.Event, span_ms: int) -> bool:
         until = self._monotonic_ms + span_ms
         while not event.is_set() and self._monotonic_ms < until:
+            waited, self._waited = self._waited, asyncio.Event()
+            waited.set()
             waiting = [asyncio.ensure_future(one.wait()) for one in (event, self._moved)]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for one in waiting:

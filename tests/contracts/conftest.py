@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.domain.job import Attempt
 from tests.contracts.stores import Store, open_store
 
 
@@ -22,3 +23,8 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 async def store(anyio_backend: str, database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
     async with open_store(database_url, tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+async def attempt(store: Store) -> Attempt:
+    return await store.start(await store.submit())

@@ -77,7 +77,7 @@ class Store:
     async def post(self, attempt: Attempt, data: bytes, offset: int = 0, **piece: object) -> int:
         """Ingest one piece, of rank 0's spool unless said otherwise; the next offset that is wanted."""
         rank, stream, now_ms = piece.get("rank", 0), piece.get("stream", "spool"), piece.get("now_ms", NOW)
-        one = Piece(rank, stream, offset, data)  # type: ignore[arg-type]
+        one = Piece(rank, stream, offset, data, bool(piece.get("final")))  # type: ignore[arg-type]
         offsets = await ingest(self.database, self.blobs, attempt.id, [one], now_ms)  # type: ignore[arg-type]
         return offsets[0].offset
 

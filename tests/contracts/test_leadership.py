@@ -131,11 +131,10 @@ async def test_a_tick_that_fails_is_tried_again_and_the_loop_goes_on(database: D
     decider.failures = 2
     stopping = asyncio.Event()
     running = asyncio.create_task(Loop(database, clock, decider, new_id, leading).run(stopping))
-    for _ in range(200):
-        if len(decider.worlds) >= 3:
-            break
-        await asyncio.sleep(0.01)
+    while len(decider.worlds) < 3:
+        waits = clock.next_wait()
         clock.advance(100)
+        await waits.wait()
     stopping.set()
     database.commits.ring()
     await running

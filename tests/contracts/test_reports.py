@@ -1,57 +1,17 @@
 """What ranks report has effect exactly once, in whatever pieces and however often it is posted."""
 
-import json
 import math
-from typing import Any
 
 import pytest
 
-from orchestrator.domain.errors import NotFound, Superseded
 from orchestrator.domain.job import Attempt, Progress
-from orchestrator.store.ingest import LATE_MS, Piece, ingest
-from orchestrator.store.queries import events, histories, metrics, reports
-from orchestrator.store.queries import jobs as job_queries
-from tests.builders import NOW, an_attempt
+from orchestrator.store.ingest import Piece, ingest
+from orchestrator.store.queries import histories, metrics
+from tests.builders import NOW
+from tests.contracts.spools import kinds, lines, metric, points, progress, saved
 from tests.contracts.stores import Store
 
 pytestmark = pytest.mark.anyio
-
-
-def lines(*records: dict[str, Any]) -> bytes:
-    return b"".join(json.dumps({"at_ms": NOW, **record}).encode() + b"\n" for record in records)
-
-
-def metric(step: int, **values: float | str) -> dict[str, Any]:
-    return {"type": "metrics", "step": step, "values": values}
-
-
-def saved(event: str, step: int, path: str = "a") -> dict[str, Any]:
-    rest = {"step_at_ms": NOW - 5, "bytes": 9, "save_ms": 3, "blocked_ms": 1}
-    return {"type": "checkpoint", "event": event, "step": step, "path": path, **rest}
-
-
-async def points(store: Store, attempt: Attempt, number: int | None = None) -> list[tuple[int, int, int, float]]:
-    """(step, attempt, rank, value) of the default series, or raw of one attempt."""
-    async with store.database.read() as tx:
-        raw = await metrics.raw_points(tx, attempt.job_id, ("loss",), number)
-        resumed = await metrics.resumed_steps(tx, attempt.job_id)
-    shown = raw if number is not None else metrics.joined(raw, resumed)
-    return [(point.step, point.attempt, point.rank, point.value) for point in shown]
-
-
-async def progress(store: Store, attempt: Attempt) -> Progress:
-    async with store.database.read() as tx:
-        return (await job_queries.progress_of(tx, [attempt.id]))[attempt.id]
-
-
-async def kinds(store: Store, attempt: Attempt) -> list[str]:
-    async with store.database.read() as tx:
-        return [one.event.kind for one in await events.since(tx, 0, attempt.job_id, 100)]
-
-
-@pytest.fixture
-async def attempt(store: Store) -> Attempt:
-    return await store.start(await store.submit())
 
 
 async def test_the_same_post_twice_counts_once(store: Store, attempt: Attempt) -> None:
@@ -107,6 +67,14 @@ async def test_a_last_line_without_an_end_is_taken_when_the_attempt_is_over(stor
     assert await points(store, attempt) == [(1, 1, 0, 1.0)]
 
 
+async def test_a_last_line_without_an_end_is_taken_at_once_if_nothing_follows(store: Store, attempt: Attempt) -> None:
+    spool = lines(metric(1, loss=1.0), metric(2, loss=2.0))[:-1]
+    assert await store.post(attempt, spool) < len(spool)
+    assert await store.post(attempt, spool, final=True) == len(spool)
+    assert await store.post(attempt, spool, final=True) == len(spool)
+    assert await points(store, attempt) == [(1, 1, 0, 1.0), (2, 1, 0, 2.0)]
+
+
 async def test_lines_that_cannot_be_read_are_skipped_and_told_once(store: Store, attempt: Attempt) -> None:
     spool = b"garbage\n" + lines(metric(-1, loss=1.0), metric(2, loss=2.0)) + b"\xff\xfe\n"
     offset = await store.post(attempt, spool)
@@ -146,6 +114,29 @@ async def test_steps_beyond_the_resumed_one_are_undone_at_once(store: Store, att
     assert [step for step, *_ in await points(store, second)] == [10, 20]
     await store.post(second, lines(saved("restored", 10)))
     assert [step for step, *_ in await points(store, second)] == [10]
+
+
+@pytest.mark.parametrize("resumed", [None, 0, 40, 100])
+async def test_the_last_points_are_the_end_of_the_joined_series(
+    store: Store, attempt: Attempt, resumed: int | None
+) -> None:
+    for rank in (1, 0):
+        spool = lines(*(metric(step, loss=1.0 + rank, other=5.0) for step in range(0, 121, 20)))
+        await store.post(attempt, spool, rank=rank)
+    await store.end(attempt)
+    second = await store.start(await store.job(attempt.job_id))
+    began = [] if resumed is None else [saved("restored", resumed)]
+    await store.post(second, lines(*began, metric(60, loss="NaN"), metric(80, loss=3.0)))
+    async with store.database.read() as tx:
+        raw = await metrics.raw_points(tx, attempt.job_id)
+        whole = metrics.joined(raw, await metrics.resumed_steps(tx, attempt.job_id))
+        for count in (1, 3, 100):
+            last = await metrics.last_points(tx, attempt.job_id, count)
+            for name in ("loss", "other"):
+                expected = [point for point in whole if point.series == name][-count:]
+                assert repr([point for point in last if point.series == name]) == repr(expected)
+        (newest,) = await metrics.last_points(tx, attempt.job_id, 1, ("loss",), attempt=2)
+        assert (newest.step, newest.value) == (80, 3.0)
 
 
 async def test_of_two_ranks_the_lower_one_is_in_the_joined_series(store: Store, attempt: Attempt) -> None:
@@ -189,16 +180,6 @@ async def test_a_fresh_start_is_known_from_one_that_has_not_said(store: Store, a
     assert (await progress(store, attempt)).resumed_step == 0
 
 
-async def test_a_damaged_checkpoint_of_an_earlier_attempt_is_set_aside(store: Store, attempt: Attempt) -> None:
-    await store.post(attempt, lines(saved("committed", 20, "one/20"), saved("committed", 40, "one/40")))
-    await store.end(attempt)
-    second = await store.start(await store.job(attempt.job_id))
-    await store.post(second, lines(saved("quarantined", 40, "one/40"), saved("restored", 20, "one/20")))
-    async with store.database.read() as tx:
-        found = await reports.checkpoints_of(tx, attempt.job_id)
-    assert [(one.step, one.state) for one in found] == [(20, "committed"), (40, "quarantined")]
-
-
 async def test_accounting_gets_every_attempts_history(store: Store, attempt: Attempt) -> None:
     await store.post(attempt, lines({"type": "phase", "phase": "train"}, saved("committed", 20)))
     await store.end(attempt)
@@ -207,9 +188,6 @@ async def test_accounting_gets_every_attempts_history(store: Store, attempt: Att
         first, second = await histories.histories(tx, attempt.job_id)
     assert (first.phases, first.commits, first.ended_at_ms) == ((("train", NOW),), ((20, NOW - 5),), NOW)
     assert (second.phases, second.commits, second.last_report_at_ms) == ((), (), None)
-
-
-# ---------------------------------------------------------------------------------------------------------------- logs
 
 
 async def test_logs_keep_every_byte(store: Store, attempt: Attempt) -> None:
@@ -225,30 +203,3 @@ async def test_pieces_of_one_post_may_follow_each_other(store: Store, attempt: A
     pieces = [Piece(0, "stdout", 0, b"one"), Piece(0, "stdout", 3, b"two"), Piece(1, "stdout", 5, b"?")]
     offsets = await ingest(store.database, store.blobs, attempt.id, pieces, NOW)
     assert [(one.rank, one.stream, one.offset) for one in offsets] == [(0, "stdout", 6), (1, "stdout", 0)]
-
-
-# ---------------------------------------------------------------------------------------------------------------- fence
-
-
-async def test_reports_of_an_attempt_that_was_replaced_are_superseded(store: Store, attempt: Attempt) -> None:
-    await store.end(attempt)
-    await store.start(await store.job(attempt.job_id))
-    with pytest.raises(Superseded):
-        await store.post(attempt, lines(metric(1, loss=1.0)))
-    assert await store.post(attempt, b"last words", stream="stdout") == 10
-
-
-@pytest.mark.parametrize("stream", ["spool", "stdout"])
-async def test_late_reports_of_the_newest_attempt_are_taken_for_a_while(
-    store: Store, attempt: Attempt, stream: str
-) -> None:
-    await store.end(attempt, at_ms=NOW)
-    spool = lines(metric(1, loss=1.0))
-    assert await store.post(attempt, spool, stream=stream, now_ms=NOW + LATE_MS - 1) == len(spool)
-    with pytest.raises(Superseded):
-        await store.post(attempt, b"more\n", offset=len(spool), stream=stream, now_ms=NOW + LATE_MS)
-
-
-async def test_reports_of_nobody_are_refused(store: Store) -> None:
-    with pytest.raises(NotFound):
-        await store.post(an_attempt("nobody"), b"x")

@@ -107,6 +107,9 @@ def test_both_processes_of_ours_may_die_while_a_job_trains(
 
 
 def test_a_finished_job_leaves_no_process(podwright: Podwright) -> None:
+    # Both sleeps would run on when their shell has ended.
+    job_id = podwright.submit("brief", "sh", "-c", "sleep 300 & setsid sleep 300 & true")
+    assert podwright.wait(job_id)["state"] == "SUCCEEDED"
     until(
         lambda: not any(_is_a_rank_of(podwright, process) for process in psutil.process_iter()) or None, "none is left"
     )

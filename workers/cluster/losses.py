@@ -6,6 +6,7 @@ slice had, as a dead supervisor cannot be asked. A report that is made twice has
 
 import json
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -33,7 +34,7 @@ class Losses:
         self._outbox = outbox
         self._now_ms = now_ms
         self._ticks_ms = ticks_ms
-        self._incarnations: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
+        self._incarnations: dict[str, str] = _read(file)
         self._reported: set[str] = set()
         self._gone_since: dict[str, int] = {}
 
@@ -46,7 +47,10 @@ class Losses:
         if self._incarnations.get(slice_id) != incarnation:
             self._incarnations[slice_id] = incarnation
             partial = self._file.with_suffix(".partial")
-            partial.write_text(json.dumps(self._incarnations))
+            with partial.open("w") as file:
+                json.dump(self._incarnations, file)
+                file.flush()
+                os.fsync(file.fileno())
             partial.replace(self._file)
 
     def slice_gone(self, slice_id: str, *, host_0_lost: bool) -> None:
@@ -80,26 +84,23 @@ class Losses:
             return
         self._reported.add(order.attempt_id)
         now_ms = self._now_ms()
-        exits = (_lost_rank_0(slice_id),) if host_0_lost and slice_id == order.slices[0] else ()
+        exits = (RankExit.lost_with_host(0, slice_id, host=0),) if host_0_lost and slice_id == order.slices[0] else ()
         message = _why(slice_id, host_0_lost)
         self._outbox.add(GangEnded("gang_ended", order.attempt_id, SLICE_LOST, message, exits, now_ms - needed, now_ms))
 
 
+def _read(file: Path) -> dict[str, str]:
+    """What was remembered. A damaged file counts as none: supervisors that answer are remembered anew."""
+    try:
+        found = json.loads(file.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        log.warning("%s cannot be read and is begun anew: %s", file, error)
+        return {}
+    valid = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+    return found if valid else {}
+
+
 def _why(slice_id: str, host_0_lost: bool) -> str:
     return f"slice {slice_id} was lost: " + ("host 0 died" if host_0_lost else "its supervisor is gone")
-
-
-def _lost_rank_0(slice_id: str) -> RankExit:
-    return RankExit(
-        rank=0,
-        slice_id=slice_id,
-        host=0,
-        exit_code=None,
-        signal=None,
-        lost=True,
-        ordered=False,
-        exited_at_ms=None,
-        last_step=None,
-        stderr_tail=(),
-        claim=None,
-    )

@@ -3,11 +3,12 @@
 Methods run one after the other on the actor's main thread, so the shims that they start live as long as the agent does.
 """
 
+import logging
+import os
 import shutil
 import threading
 import time
 from collections.abc import Mapping
-from os import environ
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +18,15 @@ from orchestrator.domain.incident import RankExit
 from orchestrator.protocol import HostInfo
 from workers.host import streams
 from workers.host.environment import argv, contract_variables, rank_environment
-from workers.host.messages import STREAMS, HostOrder, HostStatus, Launched, RankOrder, Stream
+from workers.host.leftovers import remove_leftovers
+from workers.host.messages import HostOrder, HostStatus, Launched, RankOrder, Stream
 from workers.host.process import ProcessExit, RankProcess
 from workers.host.raylet import exit_with_raylet
 
 LEASE_S: Final = 10.0
 """Without a poll for so long the supervisor is gone or cut off: the rank is ended, as others may take its place."""
+
+log = logging.getLogger(__name__)
 
 
 class Agent:
@@ -33,6 +37,8 @@ class Agent:
         self._lease_s = lease_s
         self._root = Path(host.work_dir) / f"{host.slice_id}-{host.host}"
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._caches = Path(host.work_dir) / "compile-cache"
+        remove_leftovers(self._root, self._caches)
         self._order: RankOrder | None = None
         self._rank: RankProcess | None = None
         self._exit: RankExit | None = None
@@ -60,12 +66,13 @@ class Agent:
                 raise RuntimeError(f"attempt {self._order.attempt_id} still has processes here")
         folder = self._folder(order.attempt_id)
         folder.mkdir(mode=0o700)
-        cache = Path(self._host.work_dir) / "compile-cache" / order.job_id
+        cache = self._caches / order.job_id
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.utime(cache)  # in use again: see remove_leftovers
         (folder / streams.FILES["spool"]).touch(mode=0o600)
         if order.program.builtin is not None:
             (folder / "config.json").write_text(order.program.config_json or "{}")
-        environment = rank_environment(environ, self._host, order, folder=folder, compile_cache=cache)
+        environment = rank_environment(os.environ, self._host, order, folder=folder, compile_cache=cache)
         contract = contract_variables(self._host, order, folder)
         marker = {f"PODWRIGHT_{name}": contract[f"PODWRIGHT_{name}"] for name in ("ATTEMPT_ID", "RANK", "SPOOL")}
         self._order, self._exit, self._rank = order, None, None
@@ -96,12 +103,9 @@ class Agent:
             rank.end()
 
     def read(self, attempt_id: str, offsets: Mapping[Stream, int], limit: int) -> dict[Stream, bytes]:
-        """New bytes of the attempt's streams from the given offsets, at most `limit` in all, the spool first."""
-        found: dict[Stream, bytes] = {}
-        for stream in STREAMS:
-            found[stream] = streams.read(self._folder(attempt_id), stream, offsets.get(stream, 0), limit)
-            limit -= len(found[stream])
-        return found
+        """New bytes of those of the attempt's streams that have an offset, from there, at most `limit` of each."""
+        folder = self._folder(attempt_id)
+        return {stream: streams.read(folder, stream, offset, limit) for stream, offset in offsets.items()}
 
     def forget(self, attempt_ids: tuple[str, ...]) -> None:
         """Remove the files of attempts whose streams are stored elsewhere."""
@@ -117,7 +121,13 @@ class Agent:
 
     def _report(self, order: RankOrder, ended: ProcessExit) -> RankExit:
         folder = self._folder(order.attempt_id)
-        step, claim = streams.spool_evidence(folder)
+        step, claim = None, None
+        tail: tuple[str, ...] = ()
+        try:
+            step, claim = streams.spool_evidence(folder)
+            tail = streams.stderr_tail(folder)
+        except Exception:  # how the rank ended is known, and must be told
+            log.exception("the evidence of attempt %s cannot be read", order.attempt_id)
         return RankExit(
             rank=order.rank,
             slice_id=self._host.slice_id,
@@ -128,7 +138,7 @@ class Agent:
             ordered=ended.ordered,
             exited_at_ms=ended.exited_at_ms,
             last_step=step,
-            stderr_tail=streams.stderr_tail(folder),
+            stderr_tail=tail,
             claim=claim,
         )
 

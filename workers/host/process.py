@@ -122,8 +122,8 @@ class RankProcess:
     def _read_exit(self) -> ProcessExit:
         try:
             return ProcessExit(**json.loads((self._folder / "exit.json").read_text()))
-        except FileNotFoundError:
-            # The shim was killed, and its rank with it.
+        except (OSError, ValueError, TypeError):
+            # The shim was killed, and its rank with it, or the disk had no room for its last words.
             now_ms = time.time_ns() // 1_000_000
             return ProcessExit(None, signal.SIGKILL, self._end_asked_at is not None, now_ms)
 

@@ -1,6 +1,7 @@
 """The three files that a rank leaves behind: its spool, stdout and stderr; read by byte offset, and for evidence."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,8 @@ from workers.host.messages import STREAMS, Stream
 FILES: Final[dict[Stream, str]] = {"spool": "spool.jsonl", "stdout": "stdout.log", "stderr": "stderr.log"}
 TAIL_LINES: Final = 50
 TAIL_BYTES: Final = 8 * 1024
+LONGEST_CLAIM: Final = 2_000
+_SURROGATE_OR_NUL: Final = re.compile("[\ud800-\udfff\0]")
 EVIDENCE_BYTES: Final = 256 * 1024
 """How far back in a spool the last step and a claim are looked for."""
 
@@ -33,17 +36,27 @@ def sizes(folder: Path) -> dict[Stream, int]:
 def stderr_tail(folder: Path) -> tuple[str, ...]:
     """The last 50 lines of stderr, at most 8 KiB, newest last; what is not UTF-8 becomes replacement characters."""
     text = _end_of(folder / FILES["stderr"], TAIL_BYTES).decode("utf-8", errors="replace")
-    return tuple(text.splitlines()[-TAIL_LINES:])
+    return tuple(clean(text).splitlines()[-TAIL_LINES:])
 
 
 def spool_evidence(folder: Path) -> tuple[int | None, Claim | None]:
     """The last step that the spool names, and what the program said about its own end if that is its last line."""
     lines = list(_records(_end_of(folder / FILES["spool"], EVIDENCE_BYTES)))
-    step = next((line["step"] for line in reversed(lines) if type(line.get("step")) is int), None)
+    step = next((line["step"] for line in reversed(lines) if _is_step(line.get("step"))), None)
     claim = None
     if lines and lines[-1].get("type") == "failure":
-        claim = Claim(str(lines[-1].get("reason", "")), str(lines[-1].get("message", "")))
+        reason, message = (clean(str(lines[-1].get(key, "")))[:LONGEST_CLAIM] for key in ("reason", "message"))
+        claim = Claim(reason, message)
     return step, claim
+
+
+def clean(text: str) -> str:
+    """The text without what neither UTF-8 nor a database can hold: lone surrogates (JSON may spell them) and NUL."""
+    return _SURROGATE_OR_NUL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _is_step(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**63
 
 
 def _records(data: bytes) -> Iterator[dict[str, Any]]:
@@ -51,7 +64,7 @@ def _records(data: bytes) -> Iterator[dict[str, Any]]:
     for line in data.splitlines():
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             yield record
@@ -71,5 +84,5 @@ def _end_of(path: Path, limit: int) -> bytes:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:
+    except OSError:
         return 0

@@ -38,11 +38,6 @@ def run_builtin(name: str, environment: Mapping[str, str]) -> NoReturn:
     os._exit(0 if complete else EXIT_PREEMPTED)
 
 
-def preload(name: str) -> None:
-    """Do a program's imports ahead of time, in a spare process; starts no JAX backend."""
-    _entry(name)
-
-
 def _entry(name: str):  # type: ignore[no-untyped-def]  # `jobs` is imported by name: it may import workers.rank, not the reverse
     if not _NAME.fullmatch(name):
         raise InvalidProgram(f"{name!r} is not the name of a built-in program")

@@ -4,7 +4,7 @@ Makes no Ray call and starts no thread: `step` is called a few times a second wi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -17,9 +17,17 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 LAUNCH_TIMEOUT_MS: Final = 30_000
 FLUSH_TIMEOUT_MS: Final = 10_000
 """How long the report waits for the last bytes while nobody takes them."""
+FLUSH_LIMIT_MS: Final = 120_000
+"""How long it waits at most; what is left then follows the report."""
+HURRIED_FLUSH_MS: Final = 2_000
+"""The same once the attempt is not wanted any more."""
 SLICE_LOST: Final = "slice_lost"
+PORT_CLASH: Final = "port_clash"
 SUPERSEDED: Final = "superseded"
 """The trouble of an attempt that is no longer wanted: the orders lack it, or its reports get 409 or 410."""
+
+_PORT_TAKEN: Final = ("address already in use", "failed to add port to server")
+"""What the system and, in jax.distributed, gRPC say in rank 0, which binds the coordinator's port; in lower case."""
 
 
 class GangHost(Protocol):
@@ -88,6 +96,7 @@ class Gang:
         self._verdict: _Verdict | None = None
         self._drained_at_ms = 0
         self._flush_began = 0
+        self._flush_by = 0
         self._stopped_at: int | None = None
         self._kill_at: int | None = None
         self._launch_began = ticks_ms()
@@ -115,8 +124,11 @@ class Gang:
     def stop(self, stop: StopOrder) -> None:
         """End the gang: SIGTERM, and SIGKILL `grace_ms` after the *first* stop.
 
-        Repeats change nothing; a smaller grace hurries. Has no effect on the verdict when the gang was ending already.
+        Repeats change nothing; a smaller grace hurries. Has no effect on the verdict when the gang was ending already;
+        where only the last bytes are awaited, it shortens that.
         """
+        if self.phase is GangPhase.FLUSHING:
+            self._flush_by = min(self._flush_by, self._ticks_ms() + HURRIED_FLUSH_MS)
         if self.phase in (GangPhase.FLUSHING, GangPhase.ENDED):
             return
         if self._stopped_at is None:
@@ -175,6 +187,10 @@ class Gang:
             if all(found.ordered for found in failed):
                 # Not by us: agents end ranks when no poll comes, so this supervisor was frozen or cut off.
                 return self._fail(SLICE_LOST, f"slice {first.slice_id} was cut off from its supervisor")
+            if clash := next(filter(_is_port_clash, failed), None):
+                return self._fail(
+                    PORT_CLASH, f"rank 0 on {clash.slice_id}/{clash.host} found the coordinator's port taken"
+                )
             return self._fail(None, f"rank {first.rank} on {first.slice_id}/{first.host} {first.says}")
         if all(exits):
             self._begin_to_end(None, "every rank exited 0")
@@ -189,6 +205,7 @@ class Gang:
         if all(host.lost is not None or (host.status is not None and host.status.drained) for host in self._hosts):
             self._drained_at_ms = self._now_ms()
             self._flush_began = self._ticks_ms()
+            self._flush_by = self._flush_began + FLUSH_LIMIT_MS
             self._streams.finish(
                 {
                     rank: host.status.sizes
@@ -199,8 +216,9 @@ class Gang:
             self.phase = GangPhase.FLUSHING
 
     def _step_flushing(self) -> None:
-        waited = min(self._ticks_ms() - self._flush_began, self._streams.quiet_ms())
-        if self._streams.finished() or waited > FLUSH_TIMEOUT_MS:
+        now = self._ticks_ms()
+        waited = min(now - self._flush_began, self._streams.quiet_ms())
+        if self._streams.finished() or waited > FLUSH_TIMEOUT_MS or now >= self._flush_by:
             assert self._verdict is not None
             lost = [host for host in self._hosts if host.lost is not None]
             self._emit(
@@ -239,7 +257,7 @@ class Gang:
             return host.status.exit if host.status is not None else None
         if host.status is not None and host.status.exit is not None:
             return host.status.exit  # it had ended before its host was lost
-        return replace(_LOST, rank=rank, slice_id=self._slice_id, host=host.info.host)
+        return RankExit.lost_with_host(rank, self._slice_id, host.info.host)
 
     def _lost_in_words(self) -> str | None:
         names = [f"{self._name(host)} was lost: {host.lost}" for host in self._hosts if host.lost is not None]
@@ -253,16 +271,9 @@ class Gang:
         return self.order.slices[0]
 
 
-_LOST: Final = RankExit(
-    rank=0,
-    slice_id="",
-    host=0,
-    exit_code=None,
-    signal=None,
-    lost=True,
-    ordered=False,
-    exited_at_ms=None,
-    last_step=None,
-    stderr_tail=(),
-    claim=None,
-)
+def _is_port_clash(found: RankExit) -> bool:
+    """Whether the rank that binds the coordinator's port could not: the port was free only when it was chosen."""
+    if found.rank != 0 or found.ordered or found.last_step is not None:
+        return False
+    said = "\n".join((*found.stderr_tail, found.claim.message if found.claim is not None else "")).lower()
+    return any(words in said for words in _PORT_TAKEN)

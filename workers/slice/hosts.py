@@ -4,12 +4,13 @@ Silence is not death: a host counts as lost when Ray says that its node or actor
 nothing for longer than its lease, after which it has ended its rank by itself.
 """
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any, Final
 
 import ray
-from ray.exceptions import ActorDiedError, RayError
+from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from orchestrator.protocol import HostInfo
 from workers.host.agent import LEASE_S
@@ -18,6 +19,8 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 SILENCE_S: Final = LEASE_S + 2.0
 RESEND_S: Final = 1.0
 READ_TIMEOUT_S: Final = 5.0
+
+log = logging.getLogger(__name__)
 
 
 class Host:
@@ -79,7 +82,7 @@ class Host:
             self._agent.end.remote(attempt_id)
 
     def read(self, attempt_id: str, offsets: Mapping[Stream, int], limit: int) -> dict[Stream, bytes]:
-        """New bytes of the rank's streams.
+        """New bytes of those of the rank's streams that have an offset, at most `limit` of each.
 
         Raises:
             RayError: the agent is gone or does not answer in time.
@@ -99,11 +102,13 @@ class Host:
             self.status = ray.get(poll)
         except ActorDiedError:
             self.lost = "its agent died"
+            return
+        except RayTaskError as error:
+            log.warning("the agent of host %d fails to say how it is: %s", self.info.host, _in_words(error))
         except RayError:
             return  # unavailable for now: the silence counts
-        else:
-            self._answered_at = time.monotonic()
-            self.last_sign_ms = time.time_ns() // 1_000_000
+        self._answered_at = time.monotonic()
+        self.last_sign_ms = time.time_ns() // 1_000_000
 
 
 def _in_words(error: RayError) -> str:

@@ -1,12 +1,14 @@
 """What the cluster process and a supervisor say to each other: JSON, since either may run an older build."""
 
+import logging
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from orchestrator.protocol import FactsPost, RunOrder
+from orchestrator.protocol import VERSION, Fact, FactsPost, RunOrder
+from workers.host.streams import clean
 
 
 class Phase(StrEnum):
@@ -53,3 +55,33 @@ SLICE_PLAN: Final = TypeAdapter(SlicePlan)
 SUPERVISOR_STATE: Final = TypeAdapter(SupervisorState)
 RUN_ORDER: Final = TypeAdapter(RunOrder)
 FACTS: Final = TypeAdapter(FactsPost)
+
+_FACT: Final = TypeAdapter(Fact)
+
+log = logging.getLogger(__name__)
+
+
+def facts_json(facts: tuple[Fact, ...]) -> str:
+    """The facts as a FactsPost. One that JSON cannot hold is mended, or left out: it must not keep back the others."""
+    try:
+        return FACTS.dump_json(FactsPost(VERSION, facts)).decode()
+    except ValueError:
+        return FACTS.dump_json(FactsPost(VERSION, tuple(filter(None, map(_mended, facts))))).decode()
+
+
+def _mended(fact: Fact) -> Fact | None:
+    try:
+        mended = _FACT.validate_python(_cleaned(_FACT.dump_python(fact)))
+        _FACT.dump_json(mended)
+    except (ValueError, TypeError):
+        log.exception("fact %d of %s cannot be sent", fact.sequence, fact.source)
+        return None
+    return mended
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {key: _cleaned(item) for key, item in value.items()}
+    return type(value)(map(_cleaned, value)) if isinstance(value, list | tuple) else value

@@ -13,19 +13,18 @@ from typing import Final
 from ray.exceptions import RayError
 
 from orchestrator.domain.ids import AttemptId, SliceId
-from orchestrator.protocol import VERSION, FactsPost, GangEnded, RunOrder, SliceDown, SliceUp, StopOrder
+from orchestrator.protocol import GangEnded, RunOrder, SliceDown, SliceUp, StopOrder
 from workers.host.ports import free_port
 from workers.host.raylet import exit_with_raylet
 from workers.slice.gang import Gang, GangPhase
 from workers.slice.hosts import Host
-from workers.slice.messages import FACTS, RUN_ORDER, SLICE_PLAN, SUPERVISOR_STATE, Phase, SupervisorState
+from workers.slice.messages import RUN_ORDER, SLICE_PLAN, SUPERVISOR_STATE, Phase, SupervisorState, facts_json
 from workers.slice.outbox import Outbox
 from workers.slice.reservation import dead_nodes, reserve
 from workers.slice.upload import Uploader
 
 LEADING_EVERY_S: Final = 0.3
 IDLE_EVERY_S: Final = 1.0
-PORT_TIMEOUT_S: Final = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +100,7 @@ class Supervisor:
         """Forget what is acknowledged; all that is not, as a FactsPost. `server` is where streams go from now on."""
         self._server = server
         self._outbox.acknowledge(acknowledged)
-        return FACTS.dump_json(FactsPost(VERSION, self._outbox.pending())).decode()
+        return facts_json(self._outbox.pending())
 
     def state(self) -> str:
         """A SupervisorState."""
@@ -117,11 +116,9 @@ class Supervisor:
     def _run(self) -> None:
         try:
             self._reserve()
-        except RayError as error:
-            log.warning("slice %s was not reserved: %s", self._plan.slice_id, error)
-            self._phase = Phase.LOST
-        try:
             self._lead()
+        except Exception:
+            log.exception("the supervisor of slice %s cannot go on", self._plan.slice_id)
         finally:
             # A supervisor that answers but does not lead would hold its slice for ever; a dead one is seen.
             logging.shutdown()
@@ -140,9 +137,14 @@ class Supervisor:
             self._wake.clear()
 
     def _reserve(self) -> None:
-        self._hosts = reserve(self._plan)
-        self._phase = Phase.UP
-        self.announce()
+        try:
+            self._hosts = reserve(self._plan)
+        except RayError as error:
+            log.warning("slice %s was not reserved: %s", self._plan.slice_id, error)
+            self._phase = Phase.LOST
+        else:
+            self._phase = Phase.UP
+            self.announce()
 
     def _step(self, dead: frozenset[str]) -> None:
         attempt_id = self._gang.order.attempt_id if self._gang is not None else None

@@ -12,6 +12,7 @@ from orchestrator.cli.remote.live import look
 from orchestrator.cli.remote.screen import Screen
 from orchestrator.cli.remote.wording import plain
 from orchestrator.client import Client, UnavailableError
+from orchestrator.clock import SystemClock
 
 SPEC: Final[dict[str, Any]] = {
     "name": "demo",
@@ -114,4 +115,4 @@ def _take_host_away(job: dict[str, Any], host_process: HostProcess, screen: Scre
 
 
 def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return SystemClock().now_ms()

@@ -64,7 +64,9 @@ class Launcher:
         self._tries: dict[Sibling, _Try] = {}
         # `_children` keeps the handles of our own children, so that `Popen` reaps them when they end.
         self._children: dict[Sibling, subprocess.Popen[bytes]] = {}
-        (plan.state_dir / "logs").mkdir(parents=True, exist_ok=True)
+        # Before anything is written there: tokens, and logs that may quote them, are the owner's alone.
+        plan.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (plan.state_dir / "logs").mkdir(mode=0o700, exist_ok=True)
         self._lock = _lock(plan.state_dir / "up.lock")
         self._record = ProcessRecord.load(plan.state_dir / RECORD)
         self._put(LAUNCHER, os.getpid(), mark="", command=())
@@ -93,9 +95,13 @@ class Launcher:
             self.mend()
 
     def mend(self) -> None:
-        """Start again what died and whose back-off is over."""
+        """Start again what died and whose back-off is over, and workers that poll where no server is any more."""
         for sibling in siblings.START_ORDER:
-            if self._alive(sibling) or not self._due(sibling):
+            if self._alive(sibling):
+                if sibling is Sibling.WORKERS:
+                    self._follow_server()
+                continue
+            if not self._due(sibling):
                 continue
             if sibling is Sibling.WORKERS and not self._ready_for_workers():
                 continue
@@ -205,6 +211,13 @@ class Launcher:
             when = f" in {wait_s:.0f} s" if wait_s else ""
             self._say(f"the {name} ended; starting it again{when} (log: {log})")
         return now >= attempt.not_before_s
+
+    def _follow_server(self) -> None:
+        """Start the workers anew if the server came back at another address than the one that they were given."""
+        workers = self._record.entries[Sibling.WORKERS]
+        if self._ready_for_workers() and workers.command != self._command(Sibling.WORKERS):
+            self._say(f"the control plane is now at {self.url}; starting the {siblings.SAYS[Sibling.WORKERS]} anew")
+            self._launch(Sibling.WORKERS)
 
     def _ready_for_workers(self) -> bool:
         server, cluster = self._record.alive(Sibling.SERVER), self._record.alive(Sibling.CLUSTER)

@@ -1,5 +1,6 @@
 """Follows the logs of a whole job: all ranks, both streams, one attempt after the other until the job has ended."""
 
+import base64
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +14,6 @@ Answer = Mapping[str, Any]
 
 _STREAMS: Final = ("stdout", "stderr")
 _PAUSE_S: Final = 0.5
-_LINGER_MS: Final = 3_000
-"""So long after an attempt's end its last lines may still be on their way: supervisors send once a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +56,20 @@ class _RankLog:
     rank: int
     stream: str
     offset: int = 0
+    ended: bool = False
+    """The control plane says that nothing will be added."""
     lines: LineSplitter = field(default_factory=LineSplitter)
 
     def more(self, client: Client) -> Iterator[LogLine]:
-        pieces = client.logs(self.job_id, attempt=self.attempt, rank=self.rank, stream=self.stream, offset=self.offset)
-        for piece in pieces:
-            self.offset += len(piece)
-            yield from map(self._line, self.lines.feed(piece))
+        """The lines that are there by now."""
+        while not self.ended:
+            place = {"attempt": self.attempt, "rank": self.rank, "offset": self.offset}
+            piece = client.log_piece(self.job_id, stream=self.stream, **place)
+            self.offset, self.ended = piece["next_offset"], piece["ended"]
+            data = base64.b64decode(piece["data"])
+            yield from map(self._line, self.lines.feed(data))
+            if not data:
+                return
 
     def rest(self) -> Iterator[LogLine]:
         yield from map(self._line, self.lines.flush())
@@ -86,7 +92,7 @@ def _follow_attempt(
         except UnavailableError:
             sleep(_PAUSE_S)
             continue
-        if not now["live"] and time.time_ns() // 1_000_000 > now["ended_at_ms"] + _LINGER_MS:
+        if not now["live"] and all(log.ended for log in logs):
             for log in logs:
                 yield from log.rest()
             return

@@ -1,12 +1,12 @@
 """`jobs list`, `jobs show`, `cancel`, `events`."""
 
-import time
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli.remote.connection import control_plane
 from orchestrator.cli.remote.output import JsonOption, console, print_json
+from orchestrator.clock import SystemClock
 from orchestrator.domain.lifecycle import JobState
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="An id, or a name: then its newest job.")]
@@ -71,4 +71,4 @@ def list_events(ctx: typer.Context, job: JobArgument, as_json: JsonOption = Fals
 
 
 def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return SystemClock().now_ms()

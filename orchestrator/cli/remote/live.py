@@ -15,7 +15,7 @@ _PAUSE_S: Final = 1.0
 def look(client: Client, job_id: str) -> tuple[dict[str, Any], Frame]:
     """The job now, and the frame that shows it."""
     job = client.job(job_id)
-    metrics = client.metrics(job_id, SERIES, attempt=job["attempts"]) if job["attempts"] else []
+    metrics = client.metrics(job_id, SERIES, attempt=job["attempts"], last=1) if job["attempts"] else []
     return job, Frame.of(job, metrics)
 
 

@@ -75,7 +75,7 @@ async def _write_jobs(tx: WriteTx, wanted: Sequence[JobChange]) -> frozenset[Job
     fenced = [change for change in wanted if await _passes_fence(tx, change)]
     reordered: set[ClusterId] = set()
     for change in fenced:
-        if change.attempt is not None and await _write_attempt(tx, change.attempt):
+        if change.attempt is not None and await _write_attempt(tx, change.attempt, _decided_at_ms(change)):
             reordered.add(change.attempt.cluster_id)
     for change in fenced:
         try:
@@ -95,7 +95,12 @@ async def _passes_fence(tx: WriteTx, change: JobChange) -> bool:
     return moved.rowcount == 1
 
 
-async def _write_attempt(tx: WriteTx, attempt: Attempt) -> bool:
+def _decided_at_ms(change: JobChange) -> int | None:
+    """The tick's own moment, which its events carry; an attempt's end bears the time of its host."""
+    return max((event.at_ms for event in change.events), default=None)
+
+
+async def _write_attempt(tx: WriteTx, attempt: Attempt, now_ms: int | None) -> bool:
     """Write a live attempt's new face; whether its cluster's orders change by it."""
     row = rows.attempt_row(attempt)
     live = (attempts.c.id == attempt.id) & attempts.c.ended_at_ms.is_(None)
@@ -104,6 +109,8 @@ async def _write_attempt(tx: WriteTx, attempt: Attempt) -> bool:
         return False
     await tx.tell(update(attempts).where(live).values(row))
     if not attempt.live:
+        closed_at_ms = attempt.ended_at_ms if now_ms is None else now_ms
+        await tx.tell(update(attempts).where(attempts.c.id == attempt.id).values(closed_at_ms=closed_at_ms))
         await tx.tell(delete(placements).where(placements.c.attempt_id == attempt.id))
     return not attempt.live or before.stop != row["stop"]
 

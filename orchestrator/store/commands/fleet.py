@@ -4,17 +4,20 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Final
 
+import structlog
 from sqlalchemy import insert, select, update
 
 from orchestrator.domain.ids import ClusterId
-from orchestrator.protocol import Fact
+from orchestrator.protocol import Fact, FactBody, SliceDown, SliceUp
 from orchestrator.store import rows
 from orchestrator.store.commands import events
 from orchestrator.store.database import WriteTx
-from orchestrator.store.schema import clusters, fact_sources, facts
+from orchestrator.store.schema import attempts, clusters, fact_sources, facts, slices
 
 _NEWS_AFTER_MS: Final = 30_000
 """A cluster that was silent for this long and speaks again may change what the scheduler can do."""
+
+log = structlog.get_logger()
 
 
 async def see_cluster(tx: WriteTx, cluster_id: ClusterId, now_ms: int) -> None:
@@ -30,7 +33,10 @@ async def see_cluster(tx: WriteTx, cluster_id: ClusterId, now_ms: int) -> None:
 
 
 async def add_facts(tx: WriteTx, cluster_id: ClusterId, seen: Iterable[Fact]) -> Mapping[str, int]:
-    """Keep the facts that are new, each source's in order; for each source the highest number that is kept by now."""
+    """Keep the facts that are new, each source's in order; for each source the highest number that is kept by now.
+
+    Facts about what belongs to another cluster are dropped, and acknowledged lest they come again for ever.
+    """
     acknowledged: dict[str, int] = {}
     in_order = sorted(seen, key=lambda fact: (fact.source, fact.sequence))
     for source, of_source in groupby(in_order, key=lambda fact: fact.source):
@@ -44,6 +50,7 @@ async def _add_facts_of(tx: WriteTx, cluster_id: ClusterId, source: str, seen: I
     new = {fact.sequence: fact for fact in seen if fact.sequence > before}
     if not new:
         return before
+    foreign = await _foreign(tx, cluster_id, [fact.body for fact in new.values()])
     added = [
         {
             "cluster_id": cluster_id,
@@ -52,9 +59,28 @@ async def _add_facts_of(tx: WriteTx, cluster_id: ClusterId, source: str, seen: I
             "body": rows.FACT_BODY.dump_json(fact.body).decode(),
         }
         for fact in new.values()
+        if _subject(fact.body) not in foreign
     ]
-    await tx.tell(insert(facts), added)
+    if added:
+        await tx.tell(insert(facts), added)
+    if len(added) < len(new):
+        dropped = len(new) - len(added)
+        log.warning("facts about another cluster were dropped", cluster=cluster_id, source=source, count=dropped)
     high = max(new)
     await tx.put(fact_sources, [{"cluster_id": cluster_id, "source": source, "acknowledged": high}])
     await events.stir(tx)
     return high
+
+
+async def _foreign(tx: WriteTx, cluster_id: ClusterId, bodies: Iterable[FactBody]) -> frozenset[str]:
+    """Ids of the attempts and slices among them that another cluster has. What is not known yet is nobody's."""
+    subjects = {_subject(body) for body in bodies}
+    found: set[str] = set()
+    for table in (attempts, slices):
+        asked = select(table.c.id).where(table.c.id.in_(subjects), table.c.cluster_id != cluster_id)
+        found.update((await tx.ask(asked)).scalars())
+    return frozenset(found)
+
+
+def _subject(body: FactBody) -> str:
+    return body.slice_id if isinstance(body, SliceUp | SliceDown) else body.attempt_id

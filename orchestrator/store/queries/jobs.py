@@ -73,6 +73,13 @@ async def attempt(tx: ReadTx, attempt_id: AttemptId) -> Attempt | None:
     return None if row is None else rows.attempt_of(row)
 
 
+async def closed_at_ms(tx: ReadTx, attempt_id: AttemptId) -> int | None:
+    """When the attempt's end was recorded here, by our clock and not by its host's; None of a live one."""
+    asked = select(func.coalesce(attempts.c.closed_at_ms, attempts.c.ended_at_ms)).where(attempts.c.id == attempt_id)
+    found: int | None = (await tx.ask(asked)).scalar_one_or_none()
+    return found
+
+
 async def attempt_by_number(tx: ReadTx, job_id: JobId, number: int | None) -> Attempt:
     """The attempt of that number, or the newest one.
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Exists, RowMapping, Select, func, select
 
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.job import Job
@@ -27,27 +28,65 @@ async def raw_points(
     tx: ReadTx, job_id: JobId, series: Iterable[str] = (), attempt: int | None = None
 ) -> tuple[Point, ...]:
     """All points by series, step, attempt and rank; without `series` those of every series."""
+    asked = _chosen(job_id, series, attempt)
+    by_step = asked.order_by(points.c.series, points.c.step, attempts.c.number, points.c.rank)
+    return tuple(_point(row) for row in (await tx.ask(by_step)).mappings())
+
+
+async def last_points(
+    tx: ReadTx, job_id: JobId, count: int, series: Iterable[str] = (), attempt: int | None = None
+) -> tuple[Point, ...]:
+    """The last `count` points of each series: of the joined view, or of all that one attempt reported."""
+    asked = _chosen(job_id, series, attempt)
+    if attempt is None:
+        best = func.row_number().over(
+            partition_by=(points.c.series, points.c.step), order_by=(attempts.c.number.desc(), points.c.rank)
+        )
+        ranked = asked.where(~_undone(job_id)).add_columns(best.label("place")).subquery()
+        asked = select(ranked).where(ranked.c.place == 1)
+    chosen = asked.subquery()
+    from_end = func.row_number().over(
+        partition_by=chosen.c.series, order_by=(chosen.c.step.desc(), chosen.c.number.desc(), chosen.c.rank.desc())
+    )
+    counted = select(chosen, from_end.label("from_end")).subquery()
+    by_step = (
+        select(counted)
+        .where(counted.c.from_end <= count)
+        .order_by(counted.c.series, counted.c.step, counted.c.number, counted.c.rank)
+    )
+    return tuple(_point(row) for row in (await tx.ask(by_step)).mappings())
+
+
+def _chosen(job_id: JobId, series: Iterable[str], attempt: int | None) -> Select[Any]:
     asked = (
         select(points, attempts.c.number)
         .join(attempts, attempts.c.id == points.c.attempt_id)
         .where(points.c.job_id == job_id)
-        .order_by(points.c.series, points.c.step, attempts.c.number, points.c.rank)
     )
     if wanted := tuple(series):
         asked = asked.where(points.c.series.in_(wanted))
-    if attempt is not None:
-        asked = asked.where(attempts.c.number == attempt)
-    return tuple(
-        Point(
-            row["series"],
-            row["number"],
-            row["rank"],
-            row["step"],
-            float(row["not_finite"] if row["value"] is None else row["value"]),
-            row["at_ms"],
+    return asked if attempt is None else asked.where(attempts.c.number == attempt)
+
+
+def _undone(job_id: JobId) -> Exists:
+    """That a newer attempt resumed before the point's step: `joined` says the same in Python."""
+    later = attempts.alias()
+    return (
+        select(later.c.id)
+        .join(progress, progress.c.attempt_id == later.c.id)
+        .where(
+            later.c.job_id == job_id,
+            later.c.number > attempts.c.number,
+            progress.c.resumed_step < points.c.step,
         )
-        for row in (await tx.ask(asked)).mappings()
+        .correlate(attempts, points)
+        .exists()
     )
+
+
+def _point(row: RowMapping) -> Point:
+    value = float(row["not_finite"] if row["value"] is None else row["value"])
+    return Point(row["series"], row["number"], row["rank"], row["step"], value, row["at_ms"])
 
 
 async def resumed_steps(tx: ReadTx, job_id: JobId) -> dict[int, int]:

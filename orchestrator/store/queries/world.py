@@ -1,8 +1,8 @@
 """What a tick reads, in one transaction."""
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Select, func, select
 
 from orchestrator.domain.lifecycle import TERMINAL
 from orchestrator.scheduler.policy import DEFAULT
@@ -19,8 +19,7 @@ _FACTS_AT_ONCE: Final = 1000
 async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
     live = attempts.c.ended_at_ms.is_(None)
     open_jobs = select(jobs).where(jobs.c.state.not_in(sorted(TERMINAL))).order_by(jobs.c.row_id)
-    live_progress = select(progress).join(attempts, attempts.c.id == progress.c.attempt_id).where(live)
-    reports = [rows.progress_of(row) for row in (await tx.ask(live_progress)).mappings()]
+    reports = [rows.progress_of(row) for row in (await tx.ask(_live_progress())).mappings()]
     arrived = select(facts).order_by(facts.c.row_id).limit(_FACTS_AT_ONCE)
     unfinished = tuple(rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings())
     running = tuple(
@@ -39,4 +38,19 @@ async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
         facts=tuple(rows.fact_of(row) for row in (await tx.ask(arrived)).mappings()),
         projects=await sharing.projects(tx, running, project_of, now_ms, DEFAULT.usage_half_life_ms),
         history=await sharing.history(tx),
+    )
+
+
+def _live_progress() -> Select[Any]:
+    """What live attempts reported. As committed counts the job's newest step, whichever attempt's report told of it:
+    those of an ended attempt may arrive after its end was decided on."""
+    siblings, reported = attempts.alias(), progress.alias()
+    of_job = reported.join(siblings, siblings.c.id == reported.c.attempt_id)
+    same_job = siblings.c.job_id == attempts.c.job_id
+    newest = select(func.max(reported.c.committed_step)).select_from(of_job).where(same_job)
+    others = [column for column in progress.c if column.name != "committed_step"]
+    return (
+        select(*others, newest.correlate(attempts).scalar_subquery().label("committed_step"))
+        .join(attempts, attempts.c.id == progress.c.attempt_id)
+        .where(attempts.c.ended_at_ms.is_(None))
     )

@@ -1,5 +1,6 @@
 """The real application over a real database, driven by hand: ticks happen when a test says so."""
 
+import asyncio
 import base64
 import itertools
 import shutil
@@ -32,11 +33,23 @@ ADMIN, CLUSTER = "pwt_admin", "pwc_cluster"
 SPEC: dict[str, Any] = {"name": "toy", "program": {"command": ["true"]}, "slices": "v5e:2x4"}
 
 
+class NoticingClock(SystemClock):
+    """Tells when somebody has begun to wait."""
+
+    def __init__(self) -> None:
+        self.waited = asyncio.Event()
+
+    async def wait(self, event: asyncio.Event, span_ms: int) -> bool:
+        self.waited.set()
+        return await super().wait(event, span_ms)
+
+
 class Rig:
     """One server and three callers: a user, a cluster, nobody."""
 
-    def __init__(self, deps: Deps, held: Lease) -> None:
+    def __init__(self, deps: Deps, held: Lease, clock: NoticingClock) -> None:
         self.deps = deps
+        self.clock = clock
         self._held = held
         app = create_app(deps)
         self._transport = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -124,12 +137,12 @@ async def open_rig(template: Path, folder: Path, busy_ms: int = 5_000) -> AsyncI
     deps = Deps(
         database,
         Blobs(folder / "blobs"),
-        SystemClock(),
+        clock := NoticingClock(),
         lambda prefix: f"{prefix}_{next(numbers)}",
         server_key=b"key",
         checkpoint_root="gs://bucket/root",
     )
-    rig = Rig(deps, held)
+    rig = Rig(deps, held, clock)
     try:
         yield rig
     finally:

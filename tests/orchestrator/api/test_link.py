@@ -5,11 +5,23 @@ import pytest
 
 from orchestrator.api import link
 from orchestrator.api.configs import whole_config
-from orchestrator.domain.ids import AttemptId
+from orchestrator.domain.ids import AttemptId, SliceId
 from orchestrator.domain.job import RankStarted
-from orchestrator.protocol import ORDERS, GangReady, Orders
+from orchestrator.protocol import (
+    FACTS_POST,
+    ORDERS,
+    VERSION,
+    Fact,
+    FactsPost,
+    GangEnded,
+    GangReady,
+    Orders,
+    SliceDown,
+)
+from orchestrator.store.commands.tokens import add_token
+from orchestrator.store.queries.world import world
 from tests.builders import NOW, a_slice
-from tests.orchestrator.api.rig import Rig
+from tests.orchestrator.api.rig import Rig, as_json
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +69,7 @@ async def test_a_poll_waits_for_a_change_and_wakes_with_it(rig: Rig) -> None:
     now = await orders(rig)
     assert now is not None
     poll = asyncio.create_task(orders(rig, now.revision))
-    await asyncio.sleep(0.05)
+    await asyncio.wait_for(rig.clock.waited.wait(), 10)
     await rig.submit()
     assert not poll.done()
     await rig.tick()
@@ -77,7 +89,7 @@ async def test_a_stopping_server_ends_its_polls(rig: Rig) -> None:
     now = await orders(rig)
     assert now is not None
     poll = asyncio.create_task(orders(rig, now.revision))
-    await asyncio.sleep(0.05)
+    await asyncio.wait_for(rig.clock.waited.wait(), 10)
     rig.deps.stopping.set()
     rig.deps.database.commits.ring()
     assert await asyncio.wait_for(poll, 0.5) is None
@@ -93,6 +105,28 @@ async def test_facts_are_acknowledged_and_shown(rig: Rig) -> None:
     assert running["state"] == "RUNNING"
     assert [rank["pid"] for rank in running["attempt"]["ranks"]] == [100, 101]
     assert (await rig.user.get("/api/v1/jobs/toy/attempts")).json()["items"] == [running["attempt"]]
+
+
+async def test_facts_about_what_another_cluster_has_are_dropped_and_acknowledged(
+    rig: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attempt_id = AttemptId((await rig.running())["attempt"]["id"])
+    stranger = "pwc_stranger"
+    async with rig.deps.database.write() as tx:
+        await add_token(tx, stranger, "cluster", "elsewhere", NOW)
+    ended = GangEnded("gang_ended", attempt_id, "slice_lost", "gone", (), NOW, NOW)
+    down = SliceDown("slice_down", a_slice().id, a_slice().incarnation, "gone", NOW)
+    own = SliceDown("slice_down", SliceId("theirs"), "inc-1", "gone", NOW)
+    facts = tuple(Fact("s", number, body) for number, body in enumerate((ended, down, own), 1))
+    async with rig.caller(stranger) as caller:
+        answer = await caller.post("/api/v1/link/facts", **as_json(FACTS_POST.dump_json(FactsPost(VERSION, facts))))
+    assert answer.json() == {"acknowledged": {"s": 3}}
+    assert len([line for line in capsys.readouterr().out.splitlines() if "another cluster" in line]) == 1
+    async with rig.deps.database.read() as tx:
+        assert [fact.body for fact in (await world(tx, NOW, 1)).facts] == [own]
+    await rig.tick()
+    assert (await rig.job())["attempt"]["live"]
+    assert (await rig.user.get("/api/v1/slices")).json()["items"][0]["state"] == "up"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,8 @@ async def test_metrics_come_as_columns_in_strict_json(rig: Rig) -> None:
     assert (series["odd"]["values"], series["up"]["values"]) == (["NaN"] * 3, ["Infinity"] * 3)
     one = (await rig.user.get("/api/v1/jobs/toy/metrics", params={"series": "odd", "attempt": 1})).json()["items"]
     assert [found["name"] for found in one] == ["odd"]
+    last = (await rig.user.get("/api/v1/jobs/toy/metrics", params={"series": "up", "last": 2})).json()["items"]
+    assert [found["steps"] for found in last] == [[5, 2**53 + 1]]
 
 
 async def test_a_job_shows_its_progress_checkpoints_and_ledger(rig: Rig) -> None:

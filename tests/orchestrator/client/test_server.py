@@ -2,7 +2,6 @@
 
 import stat
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from orchestrator.client import Client, ConflictError, InvalidError, NotFoundError, UnauthenticatedError, WaitTimeout
 from orchestrator.settings import BadSettings, read_settings
+from tests.emulated import until
 from tests.orchestrator.client.server import Server
 
 SPEC = {"name": "toy", "program": {"command": ["true"]}, "slices": "v5e:2x4"}
@@ -102,13 +102,18 @@ def test_the_server_stops_cleanly_under_open_streams_and_comes_back_where_it_was
         job = client.submit(SPEC)
     as_cluster = {"Authorization": f"Bearer {first.token('cluster')}"}
     revision = httpx.get(f"{url}/api/v1/link/orders", headers=as_cluster).json()["revision"]
+    with first.client() as client:
+        seen_at_ms = client.clusters()[0]["seen_at_ms"]
     open_ended = (("events/stream", "admin"), (f"link/orders?revision={revision}", "cluster"))
-    polling = [
-        threading.Thread(target=_hold, args=(f"{url}/api/v1/{path}", first.token(kind))) for path, kind in open_ended
-    ]
-    for thread in polling:
-        thread.start()
-    time.sleep(0.3)
+    polling = []
+    for path, kind in open_ended:
+        opened = threading.Event()
+        polling.append(threading.Thread(target=_hold, args=(f"{url}/api/v1/{path}", first.token(kind), opened)))
+        polling[-1].start()
+        assert kind == "cluster" or opened.wait(10)
+    with first.client() as client:
+        # The poll's answer does not begin before there is news; that the cluster was seen again says that it is held.
+        until(lambda: client.clusters()[0]["seen_at_ms"] > seen_at_ms or None, "the poll is held", 10)
     assert first.stop() < CLEAN_STOP_S, first.log
     for thread in polling:
         thread.join(5)
@@ -150,10 +155,11 @@ def test_a_host_that_others_reach_needs_to_be_allowed(host: str, loopback: bool)
             read_settings(asked, {})
 
 
-def _hold(url: str, token: str) -> None:
-    """Read an answer until the server ends it."""
+def _hold(url: str, token: str, opened: threading.Event) -> None:
+    """Read an answer until the server ends it; sets `opened` when it begins."""
     try:
         with httpx.stream("GET", url, headers={"Authorization": f"Bearer {token}"}, timeout=30) as answer:
+            opened.set()
             for _ in answer.iter_bytes():
                 pass
     except httpx.TransportError:

@@ -123,3 +123,9 @@ def test_a_snapshot_is_not_changed_by_planning():
     before = repr(snapshot)
     planned(BIG, offer("s0"), offer("s1"), BUSY_TWO_HOURS)
     assert repr(snapshot) == before
+
+
+def test_a_job_that_says_how_long_it_runs_is_tried_after_one_that_does_not():
+    out = [(NOW + 30 * HOUR, NOW + 31 * HOUR)]
+    jobs = wants("unknown", at=1, returning=True), wants("known", at=2, runtime_ms=24 * HOUR)
+    assert placed(planned(*jobs, offer("s0", out=out), policy=replace(DEFAULT, reservations=0))) == {"known": ("s0",)}

@@ -154,3 +154,10 @@ def test_an_elastic_gang_that_is_nearly_done_does_not_grow():
 def test_an_elastic_job_starts_with_what_is_there():
     job = wants("a", ("4*v5e:2x4", "3*v5e:2x4", "2*v5e:2x4"))
     assert placed(planned(job, *(offer(f"s{i}") for i in range(3)))) == {"a": ("s0", "s1", "s2")}
+
+
+def test_an_elastic_gang_does_not_grow_beyond_its_quota_or_into_a_window():
+    narrow = runs("narrow", "s0", NOW + 9 * HOUR, slice_counts=(1, 3))
+    limited = planned(offer("s0"), offer("s1"), narrow, quotas=(Quota("default", limit_chips=8),))
+    assert evicted(limited) == []
+    assert evicted(planned(offer("s0"), offer("s1", out=[(NOW + 8 * HOUR, NOW + 9 * HOUR)]), narrow)) == []

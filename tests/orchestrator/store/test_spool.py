@@ -124,3 +124,30 @@ def test_read_spool_places_each_phase_by_its_own_line() -> None:
 def test_read_spool_does_not_wait_for_ever_for_the_end_of_a_line() -> None:
     part = read_spool(b"x" * (MAX_LINE_BYTES + 1), 0)
     assert (part.length, part.invalid) == (MAX_LINE_BYTES + 1, 1)
+    assert read_spool(b"x" * MAX_LINE_BYTES, 0).length == 0
+
+
+def test_read_spool_skips_a_line_that_is_too_long_and_reads_its_neighbours() -> None:
+    good, long = line(type="progress", step=3), b" " * MAX_LINE_BYTES + line(type="progress", step=4)
+    part = read_spool(good + long + good, 0)
+    assert (part.records, part.invalid) == ((Step(5, 3, None),) * 2, 1)
+    unfinished = read_spool(good + long[:-1], 0)
+    assert (unfinished.length, unfinished.invalid) == (len(good + long) - 1, 1)
+
+
+def test_read_spool_advances_in_every_share_of_a_post() -> None:
+    share = 256 * 1024
+    spool = line(type="progress", step=3) + b"x" * (3 * share) + b"\n" + line(type="progress", step=4)
+    offset, records = 0, []
+    while offset < len(spool):
+        part = read_spool(spool[offset : offset + share], offset)
+        assert part.length
+        records += part.records
+        offset += part.length
+    assert records == [Step(5, 3, None), Step(5, 4, None)]
+
+
+def test_read_spool_takes_a_torn_line_that_is_final() -> None:
+    spool = line(type="progress", step=3) + line(type="progress", step=4)[:-1]
+    part = read_spool(spool, 0, final=True)
+    assert (len(part.records), part.length) == (2, len(spool))

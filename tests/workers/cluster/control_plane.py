@@ -16,6 +16,7 @@ from orchestrator.protocol import (
     INGEST_REPLY,
     ORDERS,
     VERSION,
+    Chunk,
     Fact,
     FactBody,
     FactsReply,
@@ -24,6 +25,7 @@ from orchestrator.protocol import (
     Orders,
     RunOrder,
 )
+from orchestrator.store.spool import read_spool
 
 T = TypeVar("T")
 POLL_S = 5.0
@@ -45,6 +47,12 @@ class ControlPlane:
         self.streams: defaultdict[tuple[str, int, str], bytearray] = defaultdict(bytearray)
         self.refused: set[str] = set()
         """Attempts whose reports get 409."""
+        self.superseded: set[str] = set()
+        """Attempts whose spools get 409."""
+        self.posts: list[tuple[Chunk, ...]] = []
+        """What was taken in, post by post."""
+        self.foreign: bytes | None = None
+        """What a foreign process on this address answers to everything, with 200."""
         self.away = False
         """Nobody takes facts or streams: 503."""
         self._runs: dict[str, RunOrder] = {}
@@ -110,13 +118,21 @@ class ControlPlane:
             self._changed.notify_all()
         return json.dumps({"acknowledged": FactsReply(acknowledged).acknowledged}).encode()
 
-    def take_streams(self, attempt_id: str, body: bytes) -> bytes:
+    def take_streams(self, attempt_id: str, body: bytes) -> bytes | None:
+        """None for what is refused. Of a spool whole lines are taken, as the real control plane does."""
         offsets = []
         with self._changed:
-            for chunk in INGEST_POST.validate_json(body).chunks:
+            chunks = INGEST_POST.validate_json(body).chunks
+            if attempt_id in self.superseded and any(chunk.stream == "spool" for chunk in chunks):
+                return None
+            self.posts.append(chunks)
+            for chunk in chunks:
                 stored = self.streams[attempt_id, chunk.rank, chunk.stream]
                 if chunk.offset <= len(stored):
-                    stored.extend(base64.b64decode(chunk.data)[len(stored) - chunk.offset :])
+                    new = base64.b64decode(chunk.data)[len(stored) - chunk.offset :]
+                    if chunk.stream == "spool":
+                        new = new[: read_spool(new, len(stored), grows=not chunk.final).length]
+                    stored.extend(new)
                 offsets.append(Offset(chunk.rank, chunk.stream, len(stored)))
             self._changed.notify_all()
         return bytes(INGEST_REPLY.dump_json(IngestReply(tuple(offsets))))
@@ -139,6 +155,8 @@ class ControlPlane:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if plane.away:
                     return self._answer(503)
+                if plane.foreign is not None:
+                    return self._answer(200, plane.foreign)
                 if self.path == "/api/v1/link/facts":
                     return self._answer(200, plane.take_facts(body))
                 attempt_id = self.path.removeprefix("/api/v1/ingest/")
@@ -146,7 +164,8 @@ class ControlPlane:
                     return self._answer(403)
                 if attempt_id in plane.refused:
                     return self._answer(409)
-                return self._answer(200, plane.take_streams(attempt_id, body))
+                taken = plane.take_streams(attempt_id, body)
+                return self._answer(409) if taken is None else self._answer(200, taken)
 
             def _answer(self, status: int, body: bytes = b"") -> None:
                 self.send_response(status)

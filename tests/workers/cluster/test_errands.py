@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from orchestrator.clock import SystemClock
 from orchestrator.protocol import ErrandDone, ErrandOrder
 from tests.fakes.fault_proxy import Rule
 from workers.cluster.errands import ORPHAN_AGE_MS, Errands, perform
@@ -14,7 +15,7 @@ from workers.rank import latest, manifest
 from workers.rank.manifest import Commit
 from workers.storage import open_storage
 
-NOW = time.time_ns() // 1_000_000
+NOW = SystemClock().now_ms()
 
 
 @pytest.fixture

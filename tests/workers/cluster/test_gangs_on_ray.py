@@ -104,8 +104,8 @@ def test_reports_that_are_refused_end_the_attempt(rig: Rig) -> None:
     assert not ranks_of("old")
 
 
-def test_a_host_whose_raylet_alone_dies_is_lost_and_its_rank_ends(rig: Rig) -> None:
-    rig.wait_for_slice(FIRST)
+def test_a_host_whose_raylet_alone_dies_is_lost_and_its_slice_is_reserved_anew_once_it_is_back(rig: Rig) -> None:
+    up = rig.wait_for_slice(FIRST)
     rig.plane.order(an_order("orphaned", FIRST, *SLEEP))
     pids(rig, "orphaned")
     kill_raylet_only(rig.host(FIRST, 1)["raylet_pid"])
@@ -113,12 +113,10 @@ def test_a_host_whose_raylet_alone_dies_is_lost_and_its_rank_ends(rig: Rig) -> N
     assert (found.trouble, found.last_sign_at_ms is not None) == (None, True)
     assert [(rank.rank, rank.lost, rank.ordered) for rank in found.exits] == [(0, False, True), (1, True, False)]
     assert not ranks_of("orphaned")
-    rig.plane.wait_for(lambda body: (isinstance(body, SliceDown) and body.slice_id == FIRST) or None, "it is down")
-
-
-def test_a_slice_whose_hosts_came_back_is_reserved_anew_and_runs(rig: Rig) -> None:
-    before = {fact.body.incarnation for fact in rig.plane.facts if isinstance(fact.body, SliceDown)}
-    assert rig.wait_for_slice(FIRST).incarnation not in before
+    rig.plane.wait_for(
+        lambda body: (isinstance(body, SliceDown) and body.incarnation == up.incarnation) or None, "it is down"
+    )
+    assert rig.wait_for_slice(FIRST).incarnation != up.incarnation
     rig.plane.order(an_order("again", FIRST, "true"))
     assert all(rank.ok for rank in ended(rig, "again").exits)
 

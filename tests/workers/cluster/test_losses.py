@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from orchestrator.protocol import GangEnded, SliceDown
 from tests.workers.cluster.rig import an_order
 from workers.cluster.losses import Losses
@@ -62,3 +64,12 @@ def test_agents_that_may_still_be_there_are_given_their_lease(tmp_path: Path) ->
     assert watch.ends == []
     watch.look(1_000, agents_gone=False)
     assert len(watch.ends) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"s": "incarn', b"\xff", b"[1]", b'{"s": 1}'])
+def test_a_damaged_memory_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "incarnations.json").write_bytes(damage)
+    watch = Watch(tmp_path)
+    assert watch.losses.incarnation_of("s") is None
+    watch.losses.remember("s", "incarnation-1")
+    assert Watch(tmp_path).losses.incarnation_of("s") == "incarnation-1"

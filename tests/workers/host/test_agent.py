@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from orchestrator.protocol import ProgramOrder
+from workers.host import streams
 from workers.host.agent import Agent
 from workers.host.messages import HostOrder, HostStatus, RankOrder
 
@@ -94,3 +95,17 @@ def test_files_of_uploaded_attempts_are_removed_but_not_the_present_ones(
         drained(agent, name)
     agent.forget(("a", "b"))
     assert [path.name for path in (tmp_path / "slice-0").iterdir()] == ["b"]
+
+
+def test_an_exit_is_told_even_if_its_evidence_cannot_be_read(
+    an_agent: Callable[..., Agent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Path) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(streams, "spool_evidence", fails)
+    agent = an_agent()
+    agent.launch(an_order("a", "false"))
+    found = drained(agent, "a").exit
+    assert found is not None
+    assert (found.exit_code, found.last_step, found.claim) == (1, None, None)

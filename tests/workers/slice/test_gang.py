@@ -1,119 +1,12 @@
-"""The leader of a gang, step by step, over hosts that a test plays; no Ray, no threads, no real time."""
-
-from dataclasses import dataclass, field
+"""The leader of a gang, step by step: launch, first failure, stops, and what the report says."""
 
 import pytest
 
-from orchestrator.domain.ids import AttemptId, JobId, SliceId
-from orchestrator.domain.incident import RankExit
-from orchestrator.protocol import (
-    CheckpointOrder,
-    FactBody,
-    GangEnded,
-    GangReady,
-    HostInfo,
-    ProgramOrder,
-    RunOrder,
-    StopOrder,
-)
-from workers.host.messages import HostStatus, Launched, RankOrder, Stream
-from workers.slice.gang import Gang, GangPhase
-
-ATTEMPT = AttemptId("attempt-1")
-
-
-@dataclass
-class PlayedHost:
-    """A host whose agent does what the test says. Every signal that it was sent is kept."""
-
-    info: HostInfo
-    lost: str | None = None
-    status: HostStatus | None = None
-    last_sign_ms: int = 500
-    outcome: Launched | str | None = None
-    signals: list[str] = field(default_factory=list)
-    order: RankOrder | None = None
-
-    def launch(self, order: RankOrder) -> None:
-        self.order = order
-
-    def launched(self) -> Launched | str | None:
-        return self.outcome
-
-    def terminate(self, attempt_id: str) -> None:
-        self.signals.append("TERM")
-
-    def end(self, attempt_id: str) -> None:
-        self.signals.append("KILL")
-
-    def runs(self) -> None:
-        self.outcome = Launched(1000 + self.info.host, 0)
-        self.status = HostStatus(ATTEMPT, None, False, {"stdout": 5})
-
-    def exits(self, code: int | None = None, signal: int | None = None, *, ordered: bool = False, at: int = 0) -> None:
-        found = RankExit(self.info.host, "s", self.info.host, code, signal, False, ordered, at, None, (), None)
-        self.status = HostStatus(ATTEMPT, found, True, {"stdout": 9})
-
-
-@dataclass
-class PlayedStreams:
-    sizes: dict[int, dict[Stream, int]] | None = None
-    done: bool = True
-    unwanted: bool = False
-    quiet: int = 0
-
-    def finish(self, sizes: dict[int, dict[Stream, int]]) -> None:
-        self.sizes = sizes
-
-    def finished(self) -> bool:
-        return self.done and self.sizes is not None
-
-    def refused(self) -> bool:
-        return self.unwanted
-
-    def quiet_ms(self) -> int:
-        return self.quiet
-
-
-class Play:
-    """A gang of two ranks with its stage; `step` lets time pass first."""
-
-    def __init__(self) -> None:
-        self.hosts = [PlayedHost(HostInfo(host, f"node-{host}", "127.0.0.1", 4)) for host in range(2)]
-        self.streams = PlayedStreams()
-        self.facts: list[FactBody] = []
-        self.ms = 0
-        self.gang = Gang(
-            an_order(), self.hosts, self.streams, self.facts.append, now_ms=lambda: self.ms, ticks_ms=lambda: self.ms
-        )
-        self.gang.launch("127.0.0.1:23000")
-
-    def step(self, after_ms: int = 300) -> None:
-        self.ms += after_ms
-        self.gang.step()
-
-    def running(self) -> "Play":
-        for host in self.hosts:
-            host.runs()
-        self.step()
-        assert self.gang.phase is GangPhase.RUNNING
-        return self
-
-    @property
-    def end(self) -> GangEnded:
-        found = self.facts[-1]
-        assert isinstance(found, GangEnded)
-        return found
-
-    @property
-    def ended(self) -> bool:
-        return self.gang.phase is GangPhase.ENDED
-
-
-def an_order() -> RunOrder:
-    program = ProgramOrder(None, None, ("true",))
-    checkpoint = CheckpointOrder("/ckpt", None)
-    return RunOrder(1, JobId("j"), ATTEMPT, 1, (SliceId("s"),), program, {}, checkpoint, "token")
+from orchestrator.domain.incident import Claim
+from orchestrator.protocol import GangReady, StopOrder
+from tests.workers.slice.stage import ATTEMPT, Play
+from workers.host.messages import HostStatus
+from workers.slice.gang import GangPhase
 
 
 def test_a_gang_is_ready_when_every_rank_has_a_process() -> None:
@@ -263,13 +156,34 @@ def test_reports_that_are_refused_end_the_gang_at_once() -> None:
     assert play.end.trouble == "superseded"
 
 
-@pytest.mark.parametrize(("quiet_ms", "waits"), [(1_000, True), (20_000, False)], ids=["server takes", "server away"])
-def test_the_report_waits_for_the_last_bytes_as_long_as_somebody_takes_them(quiet_ms: int, waits: bool) -> None:
+IN_USE = "OSError: [Errno 98] Address already in use"
+GRPC = "E1201 00:31:06 21209 add_port.cc:83] Failed to add port to server: No address added out of total 1 resolved"
+
+
+@pytest.mark.parametrize("words", [(IN_USE,), (GRPC, "JaxRuntimeError: UNKNOWN: Failed to start RPC server")])
+def test_a_coordinator_whose_port_was_taken_is_a_port_clash(words: tuple[str, ...]) -> None:
     play = Play().running()
-    play.streams.done, play.streams.quiet = False, quiet_ms
-    for host in play.hosts:
-        host.exits(0)
+    play.hosts[0].exits(1, stderr=words)
     play.step()
-    assert play.gang.phase is GangPhase.FLUSHING
-    play.step(after_ms=11_000)
-    assert play.ended is not waits
+    play.hosts[1].exits(signal=9, ordered=True)
+    play.step()
+    assert (play.end.trouble, play.end.message) == ("port_clash", "rank 0 on s/0 found the coordinator's port taken")
+
+
+def test_the_claim_of_rank_0_tells_of_a_port_clash_too_also_after_an_echo() -> None:
+    play = Play().running()
+    play.hosts[1].exits(signal=6, at=1)
+    play.hosts[0].exits(1, at=2, claim=Claim("program_error", IN_USE))
+    play.step()
+    play.step()
+    assert play.end.trouble == "port_clash"
+
+
+@pytest.mark.parametrize(("host", "step"), [(1, None), (0, 7)], ids=["another rank", "after a step"])
+def test_other_ports_are_the_programs_own(host: int, step: int | None) -> None:
+    play = Play().running()
+    play.hosts[host].exits(1, step=step, stderr=(IN_USE,))
+    play.hosts[1 - host].exits(signal=9, ordered=True)
+    play.step()
+    play.step()
+    assert play.end.trouble is None

@@ -1,6 +1,5 @@
-"""What the store promises to the tick, to users and to clusters, whatever database is behind it."""
+"""What the store promises to the tick, whatever database is behind it."""
 
-import asyncio
 from dataclasses import replace
 from itertools import pairwise
 
@@ -9,22 +8,17 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from orchestrator.changes import Changes, JobChange, SliceChange
-from orchestrator.domain.errors import Conflict, NotFound
-from orchestrator.domain.ids import JobId
-from orchestrator.domain.job import Desired, Event, RankStarted, Stop
+from orchestrator.domain.job import Event, RankStarted, Stop
 from orchestrator.domain.lifecycle import JobState
-from orchestrator.protocol import Fact, GangReady, SliceDown
+from orchestrator.protocol import Fact, SliceDown
 from orchestrator.store import lease, rows
 from orchestrator.store.commands import fleet as fleet_commands
 from orchestrator.store.commands import jobs as job_commands
-from orchestrator.store.commands.jobs import IdempotencyKey
 from orchestrator.store.lease import LeaseLost
 from orchestrator.store.queries import events, fleet
-from orchestrator.store.queries import jobs as job_queries
-from orchestrator.store.queries.jobs import JobFilter
 from orchestrator.store.queries.revision import revision as read_revision
 from orchestrator.store.schema import attempts, jobs
-from tests.builders import LOCAL, NOW, a_slice, a_spec, a_stop, an_attempt
+from tests.builders import LOCAL, NOW, a_slice, a_stop, an_attempt
 from tests.contracts.stores import Store, ended, started
 
 pytestmark = pytest.mark.anyio
@@ -42,70 +36,6 @@ async def order_revision(store: Store) -> int:
 async def revision(store: Store) -> int:
     async with store.database.read() as tx:
         return await read_revision(tx)
-
-
-# ---------------------------------------------------------------------------------------------------------------- jobs
-
-
-async def test_a_submitted_job_reads_back_as_it_was(store: Store) -> None:
-    job = await store.submit(slices=("v5e:4x4", "v5e:2x4"), env_vars={"A": "ü\n=$(id)"})
-    assert job.spec == a_spec(slices=("v5e:4x4", "v5e:2x4"), env_vars={"A": "ü\n=$(id)"})
-    assert (await store.world()).jobs == (job,)
-
-
-async def test_the_same_key_and_body_is_the_same_job_and_another_body_is_refused(store: Store) -> None:
-    key = IdempotencyKey("somebody", "k1")
-    async with store.database.write() as tx:
-        first = await job_commands.submit(tx, a_spec(), JobId("job_a"), NOW, key)
-        again = await job_commands.submit(tx, a_spec(), JobId("job_b"), NOW, key)
-        with pytest.raises(Conflict, match="job_a"):
-            await job_commands.submit(tx, a_spec(name="other"), JobId("job_c"), NOW, key)
-        theirs = await job_commands.submit(tx, a_spec(), JobId("job_d"), NOW, IdempotencyKey("other", "k1"))
-    assert (first, again, theirs) == (("job_a", True), ("job_a", False), ("job_d", True))
-
-
-async def test_pages_are_exact_while_jobs_arrive(store: Store) -> None:
-    for _ in range(5):
-        await store.submit()
-    async with store.database.read() as tx:
-        first = await job_queries.page(tx, JobFilter(), 2, None)
-    await store.submit()
-    async with store.database.read() as tx:
-        second = await job_queries.page(tx, JobFilter(), 2, first.next_before)
-        last = await job_queries.page(tx, JobFilter(), 2, second.next_before)
-    pages = [[job.id for job in page.jobs] for page in (first, second, last)]
-    assert pages == [["job_5", "job_4"], ["job_3", "job_2"], ["job_1"]]
-    assert last.next_before is None
-
-
-async def test_a_name_means_its_newest_job(store: Store) -> None:
-    await store.submit("a")
-    newest = await store.submit("a")
-    await store.submit("b")
-    assert (await store.job("a")).id == newest.id
-    with pytest.raises(NotFound):
-        await store.job("c")
-
-
-async def test_cancelling_is_intent_and_asking_twice_changes_nothing(store: Store) -> None:
-    job = await store.submit()
-    for _ in range(2):
-        async with store.database.write() as tx:
-            await job_commands.cancel(tx, job.id, NOW)
-    asked = await store.job(job.id)
-    assert (asked.state, asked.desired, asked.version) == (JobState.QUEUED, Desired.CANCELLED, job.version + 1)
-
-
-async def test_a_job_that_ended_otherwise_cannot_be_cancelled(store: Store) -> None:
-    job = await store.submit()
-    over = replace(job, state=JobState.FAILED, ended_at_ms=NOW, version=2)
-    await store.apply(Changes(jobs=(JobChange(1, over),)))
-    with pytest.raises(Conflict, match="FAILED"):
-        async with store.database.write() as tx:
-            await job_commands.cancel(tx, job.id, NOW)
-
-
-# ---------------------------------------------------------------------------------------------------------------- ticks
 
 
 async def test_a_missed_fence_drops_only_that_jobs_changes(store: Store) -> None:
@@ -255,65 +185,3 @@ async def test_nothing_is_written_under_a_lost_lease(store: Store) -> None:
     with pytest.raises(LeaseLost):
         await store.apply(Changes(jobs=(started(job, an_attempt(job.id)),)))
     assert (await store.job(job.id)).state is JobState.QUEUED
-
-
-# ---------------------------------------------------------------------------------------------------------------- facts
-
-
-async def test_repeated_facts_have_no_effect(store: Store) -> None:
-    async with store.database.write() as tx:
-        assert await fleet_commands.add_facts(tx, LOCAL, [down(2), down(1)]) == {"cluster": 2}
-    async with store.database.write() as tx:
-        assert await fleet_commands.add_facts(tx, LOCAL, [down(1), down(2), down(3)]) == {"cluster": 3}
-        assert await fleet_commands.add_facts(tx, LOCAL, [down(2)]) == {"cluster": 3}
-    assert [fact.body.message for fact in (await store.world()).facts] == ["told 1", "told 2", "told 3"]  # type: ignore[union-attr]
-
-
-async def test_facts_that_were_taken_in_do_not_come_back(store: Store) -> None:
-    async with store.database.write() as tx:
-        await fleet_commands.add_facts(tx, LOCAL, [down(1)])
-    await store.apply(Changes(ignored=tuple(fact.row_id for fact in (await store.world()).facts)))
-    async with store.database.write() as tx:
-        assert await fleet_commands.add_facts(tx, LOCAL, [down(1)]) == {"cluster": 1}
-    assert (await store.world()).facts == ()
-
-
-async def test_each_source_counts_for_itself(store: Store) -> None:
-    ready = GangReady("gang_ready", an_attempt().id, (RankStarted(0, a_slice().id, 0, 1, NOW),), NOW)
-    async with store.database.write() as tx:
-        kept = await fleet_commands.add_facts(tx, LOCAL, [down(7), Fact("slice/pool-0", 1, ready)])
-    assert kept == {"cluster": 7, "slice/pool-0": 1}
-    assert [fact.source for fact in (await store.world()).facts] == ["cluster", "slice/pool-0"]
-
-
-# ---------------------------------------------------------------------------------------------------------------- tx
-
-
-async def test_readers_do_not_see_what_is_not_committed(store: Store) -> None:
-    async with store.database.write() as tx:
-        await job_commands.submit(tx, a_spec(), JobId("job_x"), NOW)
-        assert (await store.world()).jobs == ()
-    assert len((await store.world()).jobs) == 1
-
-
-async def test_a_transaction_that_raises_writes_nothing_and_does_not_ring(store: Store) -> None:
-    ring = store.database.commits.next_ring()
-    with pytest.raises(NotFound):
-        await _submit_then_fail(store)
-    assert (await store.world()).jobs == ()
-    assert not ring.is_set()
-
-
-async def _submit_then_fail(store: Store) -> None:
-    async with store.database.write() as tx:
-        await job_commands.submit(tx, a_spec(), JobId("job_x"), NOW)
-        await job_queries.find(tx, "nobody")
-
-
-async def test_writers_at_once_take_turns(store: Store) -> None:
-    async def submit(number: int) -> None:
-        async with store.database.write() as tx:
-            await job_commands.submit(tx, a_spec(), JobId(f"job_{number}"), NOW)
-
-    await asyncio.gather(*(submit(number) for number in range(30)))
-    assert len((await store.world()).jobs) == 30
