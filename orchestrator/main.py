@@ -68,10 +68,10 @@ async def serve(settings: Settings, clock: Clock) -> None:
             await _make_local_tokens(database, settings.state_dir, clock.now_ms())
         deps = Deps(
             database=database,
-            blobs=Blobs(settings.state_dir / "blobs"),
+            blobs=Blobs(settings.blobs),
             clock=clock,
             new_id=random_id,
-            server_key=_server_key(settings.state_dir / "server.key"),
+            server_key=_server_key(settings.server_key_file),
             checkpoint_root=settings.checkpoint_root,
         )
         await _serve_and_tick(settings, deps)

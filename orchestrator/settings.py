@@ -21,6 +21,10 @@ class Settings:
     """0: the port of the last start if it is free, else any."""
     database_url: str
     checkpoint_root: str
+    blobs: Path
+    """Folder of logs and other files; replicas share it."""
+    server_key_file: Path
+    """Attempt tokens and sealed secrets rest on this key; replicas share it. Made if it is not there."""
     lease_ms: int
     """How long a leader's lease row may stand still before another process takes over."""
 
@@ -50,7 +54,9 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     parser.add_argument("--port", default=0, type=int, help="0 (default): the one of the last start, else any free one")
     parser.add_argument("--database-url", help="default: SQLite in the state folder")
     parser.add_argument("--checkpoint-root", help="folder or gs:// address; default: in the state folder")
-    parser.add_argument("--lease-seconds", default=5.0, type=float)
+    parser.add_argument("--blobs", type=Path, help="folder that replicas share; default: in the state folder")
+    parser.add_argument("--server-key-file", type=Path, help="file that replicas share; default: in the state folder")
+    parser.add_argument("--lease-seconds", default=3.0, type=float)
     parser.add_argument("--allow-remote", action="store_true", help="listen on a host that is not loopback")
     given = parser.parse_args(argv)
     if not is_loopback(given.host) and not given.allow_remote:
@@ -63,5 +69,7 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         port=given.port,
         database_url=database_url or f"sqlite+aiosqlite:///{state_dir / 'podwright.db'}",
         checkpoint_root=given.checkpoint_root or str(state_dir / "checkpoints"),
+        blobs=(given.blobs or state_dir / "blobs").absolute(),
+        server_key_file=(given.server_key_file or state_dir / "server.key").absolute(),
         lease_ms=int(given.lease_seconds * 1000),
     )

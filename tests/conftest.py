@@ -1,6 +1,64 @@
-"""Settings of the whole test session."""
+"""Settings of the whole test session, and the databases that several suites run on."""
 
+import asyncio
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from orchestrator.store.database import Database
+from orchestrator.store.migrate import migrate
+from tests import postgres as postgresql
+from tests.postgres import Postgres
 
 settings.register_profile("calm", derandomize=True, deadline=None)
 settings.load_profile("calm")
+
+_TEMPLATE = "migrated"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server, with a migrated database to copy. Without PostgreSQL tests are skipped, but never in CI."""
+    programs = postgresql.binaries()
+    if programs is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no PostgreSQL was found, and in CI nothing may be skipped")
+        pytest.skip("no PostgreSQL was found")
+    with postgresql.running(programs) as server:
+        asyncio.run(_migrate(server.create(_TEMPLATE)))
+        yield server
+
+
+@pytest.fixture
+def new_postgres_url(postgres: Postgres) -> Iterator[Callable[[], str]]:
+    """Makes migrated databases that are gone after the test."""
+    made: list[str] = []
+
+    def new() -> str:
+        made.append(f"test_{next(_numbers)}")
+        return postgres.create(made[-1], _TEMPLATE)
+
+    yield new
+    for name in made:
+        postgres.drop(name)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of the test's own, of each kind that we support."""
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path / 'test.db'}"
+    return str(request.getfixturevalue("new_postgres_url")())
+
+
+async def _migrate(url: str) -> None:
+    database = Database(url)
+    await migrate(database)
+    await database.close()

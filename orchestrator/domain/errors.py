@@ -1,14 +1,14 @@
 """One error tree, without HTTP or SQL in it; `api/problems.py` gives each leaf a status.
 
-    PodwrightError
-    ├── InvalidInput        faults, each with the path of the field
-    ├── NotFound
-    ├── Conflict
-    │   └── Superseded      a report or write of an attempt that is no longer current
-    ├── Unauthenticated
-    ├── Forbidden
-    ├── Unavailable         the database or the server cannot answer now; try again
-    └── IllegalTransition   a defect of ours: a change of state that the table does not hold
+PodwrightError
+├── InvalidInput        faults, each with the path of the field
+├── NotFound
+├── Conflict
+│   └── Superseded      a report or write of an attempt that is no longer current
+├── Unauthenticated
+├── Forbidden
+├── Unavailable         the database or the server cannot answer now; try again
+└── IllegalTransition   a defect of ours: a change of state that the table does not hold
 """
 
 from dataclasses import dataclass

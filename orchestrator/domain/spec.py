@@ -77,7 +77,6 @@ class Program:
             if len(part.encode()) > MAX_ENV_BYTES:
                 raise SpecError(f"command[{index}]", f"at most {MAX_ENV_BYTES} bytes, got {len(part.encode())}")
 
-
     def _check_config(self, builtin: str) -> None:
         try:
             PROGRAMS[builtin](self.config or {})

@@ -78,3 +78,8 @@ async def cancel(tx: WriteTx, job_id: JobId, now_ms: int) -> None:
     )
     await events.append(tx, [Event("job.cancel_requested", now_ms, "asked to cancel", job_id)])
     await events.stir(tx)
+
+
+async def hold(tx: WriteTx, job_id: JobId) -> None:
+    """Let nobody else change the job until this transaction ends."""
+    await tx.ask(select(jobs.c.id).where(jobs.c.id == job_id).with_for_update(key_share=True))
