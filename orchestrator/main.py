@@ -30,6 +30,7 @@ from orchestrator.store.blobs import Blobs
 from orchestrator.store.commands.tokens import add_token
 from orchestrator.store.database import Database
 from orchestrator.store.migrate import NewerSchema, migrate
+from orchestrator.store.sealing import Seal
 
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _LOCAL_TOKENS: Final = (("admin", "local", "pwt_", "admin.token"), ("cluster", "local", "pwc_", "cluster.token"))
@@ -66,13 +67,15 @@ async def serve(settings: Settings, clock: Clock) -> None:
         await migrate(database)
         if settings.loopback:
             await _make_local_tokens(database, settings.state_dir, clock.now_ms())
+        server_key = _server_key(settings.server_key_file)
         deps = Deps(
             database=database,
             blobs=Blobs(settings.blobs),
             clock=clock,
             new_id=random_id,
-            server_key=_server_key(settings.server_key_file),
+            server_key=server_key,
             checkpoint_root=settings.checkpoint_root,
+            seal=Seal(server_key),
         )
         await _serve_and_tick(settings, deps)
     finally:

@@ -1,10 +1,12 @@
 """What one tick sees: rows as they were read in one transaction, and the facts that arrived since the last tick."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from orchestrator.domain.ids import AttemptId, ClusterId
+from orchestrator.domain.ids import AttemptId, ClusterId, SliceId
 from orchestrator.domain.job import Attempt, Cluster, Job, Progress, Slice
+from orchestrator.domain.lifecycle import JobState
+from orchestrator.domain.sharing import Health
 from orchestrator.protocol import FactBody
 
 
@@ -34,3 +36,9 @@ class World:
     slices: tuple[Slice, ...]
     clusters: tuple[Cluster, ...]
     facts: tuple[StoredFact, ...]
+    health: Mapping[SliceId, Health] = field(default_factory=dict)
+    """Of the slices that are not sound."""
+    draining: frozenset[SliceId] = frozenset()
+    """Whose gangs shall go on elsewhere."""
+    ended: Mapping[str, JobState] = field(default_factory=dict)
+    """Where the jobs are that blocked jobs wait for and that have ended."""

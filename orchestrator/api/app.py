@@ -3,6 +3,8 @@
 from fastapi import FastAPI
 
 from orchestrator.api import (
+    arrays,
+    bulk,
     checkpoints,
     events,
     fleet,
@@ -14,17 +16,31 @@ from orchestrator.api import (
     logs,
     metrics,
     problems,
+    projects,
+    restrictions,
+    secrets,
+    tokens,
+    users,
+    verbs,
 )
 from orchestrator.api.deps import Deps
 
 _ROUTERS = (
+    bulk.router,
     jobs.router,
+    verbs.router,
+    arrays.router,
     events.router,
     metrics.router,
     checkpoints.router,
     logs.router,
     ledger.router,
     fleet.router,
+    restrictions.router,
+    projects.router,
+    secrets.router,
+    users.router,
+    tokens.router,
     link.router,
     ingest.router,
     health.router,

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.deps import WithDeps
 from orchestrator.store.queries import jobs, reports
 
@@ -31,8 +31,8 @@ class CheckpointList(BaseModel):
 
 
 @router.get("")
-async def list_checkpoints(job: str, _who: Admin, deps: WithDeps) -> CheckpointList:
+async def list_checkpoints(job: str, who: User, deps: WithDeps) -> CheckpointList:
     async with deps.database.read() as tx:
-        found = await jobs.find(tx, job)
+        found = await jobs.find(tx, job, who.projects)
         saved = await reports.checkpoints_of(tx, found.id)
     return CheckpointList(items=[CheckpointView.model_validate(one) for one in saved])

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.deps import Deps, WithDeps
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.job import Attempt, Job
@@ -42,7 +42,7 @@ class LogView(BaseModel):
 @router.get("")
 async def read_log(
     job: str,
-    _who: Admin,
+    who: User,
     deps: WithDeps,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
     rank: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
@@ -52,7 +52,7 @@ async def read_log(
 ) -> LogView:
     """At most `limit` bytes from `offset`, of the newest attempt unless one is named. Poll with `next_offset`."""
     async with deps.database.read() as tx:
-        found = await jobs.find(tx, job)
+        found = await jobs.find(tx, job, who.projects)
         of = await _attempt(tx, found, attempt)
         stored = 0 if of is None else await stored_offset(tx, of.id, rank, stream)
     data = b"" if of is None else await _bytes(deps, found.id, of, rank, stream, offset, min(limit, stored - offset))

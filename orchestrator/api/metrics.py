@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.deps import WithDeps
 from orchestrator.api.views import number_view
 from orchestrator.store.queries import jobs, metrics
@@ -50,14 +50,14 @@ class MetricsView(BaseModel):
 @router.get("")
 async def get_metrics(
     job: str,
-    _who: Admin,
+    who: User,
     deps: WithDeps,
     series: Annotated[list[str] | None, Query()] = None,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
 ) -> MetricsView:
     """One point per step over all attempts, what restarts undid left out; with `attempt` all that it reported."""
     async with deps.database.read() as tx:
-        found = await jobs.find(tx, job)
+        found = await jobs.find(tx, job, who.projects)
         points = await metrics.raw_points(tx, found.id, series or (), attempt)
         resumed = await metrics.resumed_steps(tx, found.id)
     return MetricsView.of(points if attempt is not None else metrics.joined(points, resumed))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 from orchestrator.domain.ids import AttemptId
 from orchestrator.domain.job import Attempt, Job
@@ -9,9 +10,18 @@ from orchestrator.protocol import VERSION, CheckpointOrder, Orders, ProgramOrder
 from orchestrator.store.queries.fleet import Standing
 
 
-def orders_of(standing: Standing, checkpoint_root: str, token_of: Callable[[AttemptId], str]) -> Orders:
-    """All that the cluster shall run; whatever else runs there is to be stopped."""
-    runs = tuple(_run(job, attempt, checkpoint_root, token_of(attempt.id)) for job, attempt in standing.runs)
+def orders_of(
+    standing: Standing,
+    checkpoint_root: str,
+    token_of: Callable[[AttemptId], str],
+    unseal: Callable[[str], str] = str,
+) -> Orders:
+    """All that the cluster shall run; whatever else runs there is to be stopped. Here, and only here, secrets open."""
+    runs = tuple(
+        replace(run, env_vars={**run.env_vars, **_secrets(job, standing, unseal)}) if job.spec.secrets else run
+        for job, attempt in standing.runs
+        for run in (_run(job, attempt, checkpoint_root, token_of(attempt.id)),)
+    )
     return Orders(VERSION, standing.revision, standing.epoch, runs)
 
 
@@ -29,6 +39,11 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
         token=token,
         stop=None if stop is None else StopOrder(stop.reason.value, stop.grace_ms),
     )
+
+
+def _secrets(job: Job, standing: Standing, unseal: Callable[[str], str]) -> dict[str, str]:
+    found = ((name, standing.sealed.get((job.spec.project, name))) for name in job.spec.secrets)
+    return {name: unseal(sealed) for name, sealed in found if sealed is not None}
 
 
 def _program(job: Job) -> ProgramOrder:

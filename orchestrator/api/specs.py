@@ -5,16 +5,24 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from orchestrator.domain.errors import Fault, InvalidInput
 from orchestrator.domain.job import Slice
-from orchestrator.domain.spec import JobSpec, SpecError
+from orchestrator.domain.spec import JobSpec, SpecError, parse_priority
 from orchestrator.store import strict_json
 from orchestrator.store.rows import SPEC
+
+SPEC_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobSpec"}}},
+    }
+}
+"""For the document of the API: such a body is read by `read_spec`, which tells more than a model would."""
 
 
 def read_spec(body: bytes) -> JobSpec:
@@ -31,6 +39,42 @@ def read_spec(body: bytes) -> JobSpec:
         return SPEC.validate_json(body)
     except ValidationError as error:
         raise InvalidInput(_faults(error.errors(include_url=False), plain)) from None
+
+
+def spec_of(plain: Mapping[str, Any], path: str) -> JobSpec:
+    """The spec that an object within a body spells; `path` is where it is.
+
+    Raises:
+        InvalidInput: all that is wrong with it.
+    """
+    try:
+        return read_spec(json.dumps(plain).encode())
+    except InvalidInput as error:
+        raise InvalidInput(
+            tuple(Fault(f"{path}.{one.path}".rstrip("."), one.message) for one in error.faults)
+        ) from None
+
+
+def changed_spec(spec: JobSpec, changes: Mapping[str, Any]) -> JobSpec:
+    """The spec with other values for some of its fields.
+
+    Raises:
+        InvalidInput: it would not be a spec.
+    """
+    return spec_of({**SPEC.dump_python(spec, mode="json"), **changes}, "changes") if changes else spec
+
+
+def checked_priority(text: str) -> str:
+    """`text`, if it is a priority.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        parse_priority(text)
+    except SpecError as error:
+        raise InvalidInput((Fault(error.field, error.message),)) from None
+    return text
 
 
 def refuse_unknown_shapes(spec: JobSpec, slices: Iterable[Slice]) -> None:

@@ -8,10 +8,11 @@ from orchestrator.changes import Changes
 from orchestrator.domain.endings import Reason
 from orchestrator.domain.ids import AttemptId, NewId
 from orchestrator.domain.job import Attempt, Desired, Job, SliceState, Stop
-from orchestrator.domain.lifecycle import JobEvent, JobState
+from orchestrator.domain.lifecycle import WAITING, JobEvent, JobState
 from orchestrator.protocol import GangEnded, GangReady, SliceDown, SliceUp
 from orchestrator.reconciler import fold
 from orchestrator.reconciler.desk import Desk, JobDraft
+from orchestrator.reconciler.gating import keep_held, pass_gates
 from orchestrator.reconciler.settle import end_without_attempt
 from orchestrator.scheduler.plan import Start, plan
 from orchestrator.scheduler.snapshot import OfferedSlice, Snapshot, WaitingJob
@@ -28,7 +29,10 @@ def decide(world: World, new_id: NewId) -> Changes:
         _take_in(desk, fact)
     for draft in tuple(desk.drafts()):
         _honour_intent(desk, draft)
+        keep_held(desk, draft)
         _keep_deadlines(desk, draft)
+        _drain(desk, draft)
+    pass_gates(desk)
     _place(desk, new_id)
     return desk.changes(_due_at_ms((draft.job for draft in desk.drafts()), world.now_ms))
 
@@ -46,9 +50,11 @@ def _take_in(desk: Desk, fact: StoredFact) -> None:
 
 
 def _honour_intent(desk: Desk, draft: JobDraft) -> None:
+    if draft.job.desired is Desired.HELD:
+        _order_stop(desk, draft, Reason.HELD, "held by its owner")
     if draft.job.desired is not Desired.CANCELLED:
         return
-    if draft.job.state is JobState.QUEUED:
+    if draft.job.state in WAITING:
         end_without_attempt(desk, draft, JobEvent.CANCELLED, Reason.CANCELLED, "cancelled while it waited")
     else:
         _order_stop(desk, draft, Reason.CANCELLED, "cancelled")
@@ -59,13 +65,19 @@ def _keep_deadlines(desk: Desk, draft: JobDraft) -> None:
     runtime, wait = job.spec.max_runtime_ms, job.spec.max_wait_ms
     if runtime is not None and job.started_at_ms is not None and now >= job.started_at_ms + runtime:
         ran_out = f"max_runtime of {job.spec.max_runtime} passed"
-        if job.state is JobState.QUEUED:
+        if job.state in WAITING:
             end_without_attempt(desk, draft, JobEvent.GAVE_UP, Reason.TIMEOUT, ran_out)
         else:
             _order_stop(desk, draft, Reason.TIMEOUT, ran_out)
     elif wait is not None and job.state is JobState.QUEUED and not job.attempts and now >= job.created_at_ms + wait:
         said = f"max_wait of {job.spec.max_wait} passed; {job.message or 'no slices were free'}"
         end_without_attempt(desk, draft, JobEvent.GAVE_UP, Reason.UNSCHEDULABLE, said)
+
+
+def _drain(desk: Desk, draft: JobDraft) -> None:
+    """What runs on a slice that an admin drains goes on elsewhere."""
+    if draft.attempt is not None and not desk.world.draining.isdisjoint(draft.attempt.slices):
+        _order_stop(desk, draft, Reason.EVICTED, "its slice is drained")
 
 
 def _order_stop(desk: Desk, draft: JobDraft, reason: Reason, message: str) -> None:
@@ -119,7 +131,7 @@ def _offers(desk: Desk) -> tuple[OfferedSlice, ...]:
     return tuple(
         OfferedSlice(s.id, s.cluster_id, s.pool, s.shape, s.capacity, free=s.id not in held)
         for s in desk.slices()
-        if s.state is SliceState.UP and s.cluster_id in answering
+        if s.state is SliceState.UP and s.cluster_id in answering and s.id not in desk.world.health
     )
 
 

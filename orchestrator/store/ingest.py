@@ -72,7 +72,7 @@ async def ingest(
     told = any(one.part.invalid or any(isinstance(r, CheckpointReport) for r in one.part.records) for one in read)
     # Only what becomes an event has to wait for other writers: slices report once a second.
     async with database.write() if told else database.write_beside() as tx:
-        await job_commands.hold(tx, attempt.job_id)
+        await job_commands.lock(tx, attempt.job_id)
         await _current(tx, attempt_id, pieces, now_ms)
         for one in read:
             await _keep(tx, attempt, one, now_ms)

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Final
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from orchestrator.domain.ids import ClusterId
-from orchestrator.protocol import Fact
+from orchestrator.protocol import Fact, SliceUp
 from orchestrator.store import rows
 from orchestrator.store.commands import events
 from orchestrator.store.database import WriteTx
-from orchestrator.store.schema import clusters, fact_sources, facts
+from orchestrator.store.schema import clusters, fact_sources, facts, hosts
 
 _NEWS_AFTER_MS: Final = 30_000
 """A cluster that was silent for this long and speaks again may change what the scheduler can do."""
@@ -54,7 +54,20 @@ async def _add_facts_of(tx: WriteTx, cluster_id: ClusterId, source: str, seen: I
         for fact in new.values()
     ]
     await tx.tell(insert(facts), added)
+    for fact in new.values():
+        if isinstance(fact.body, SliceUp):
+            await _describe_hosts(tx, fact.body)
     high = max(new)
     await tx.put(fact_sources, [{"cluster_id": cluster_id, "source": source, "acknowledged": high}])
     await events.stir(tx)
     return high
+
+
+async def _describe_hosts(tx: WriteTx, up: SliceUp) -> None:
+    """Keep who a slice's hosts are: for people; no decision rests on it."""
+    await tx.tell(delete(hosts).where(hosts.c.slice_id == up.slice_id))
+    described = [
+        {"slice_id": up.slice_id, "host": h.host, "node_id": h.node_id, "address": h.address, "chips": h.chips}
+        for h in up.hosts
+    ]
+    await tx.put(hosts, described)

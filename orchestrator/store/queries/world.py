@@ -4,9 +4,13 @@ from typing import Final
 
 from sqlalchemy import select
 
-from orchestrator.domain.lifecycle import TERMINAL
+from orchestrator.domain.fleet import Limit
+from orchestrator.domain.lifecycle import TERMINAL, JobState
+from orchestrator.domain.sharing import Health
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
+from orchestrator.store.queries import jobs as jobs_queries
+from orchestrator.store.queries import restrictions
 from orchestrator.store.schema import attempts, clusters, facts, jobs, meta, progress, slices
 from orchestrator.world import World
 
@@ -24,17 +28,26 @@ async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
     open_jobs = select(jobs).where(jobs.c.state.not_in(sorted(TERMINAL))).order_by(jobs.c.row_id)
     live_progress = select(progress).join(attempts, attempts.c.id == progress.c.attempt_id).where(live)
     reports = [rows.progress_of(row) for row in (await tx.ask(live_progress)).mappings()]
+    waiting = [rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings()]
+    awaited = {one.job for job in waiting if job.state is JobState.BLOCKED for one in job.spec.after.each}
+    known = tuple(rows.slice_of(r) for r in (await tx.ask(select(slices).order_by(slices.c.id))).mappings())
+    imposed = await restrictions.all_restrictions(tx)
     arrived = select(facts).order_by(facts.c.row_id).limit(_FACTS_AT_ONCE)
     return World(
         now_ms=now_ms,
         epoch=epoch,
-        jobs=tuple(rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings()),
+        jobs=tuple(waiting),
         attempts=tuple(
             rows.attempt_of(row)
             for row in (await tx.ask(select(attempts).where(live).order_by(attempts.c.ordered_at_ms))).mappings()
         ),
         progress={report.attempt_id: report for report in reports},
-        slices=tuple(rows.slice_of(r) for r in (await tx.ask(select(slices).order_by(slices.c.id))).mappings()),
+        slices=known,
         clusters=tuple(rows.cluster_of(r) for r in (await tx.ask(select(clusters).order_by(clusters.c.id))).mappings()),
         facts=tuple(rows.fact_of(row) for row in (await tx.ask(arrived)).mappings()),
+        health={s.id: Health.QUARANTINED for s in known if any(one.covers(s.id, s.pool) for one in imposed)},
+        draining=frozenset(
+            s.id for s in known if any(one.limit is Limit.DRAINING and one.covers(s.id, s.pool) for one in imposed)
+        ),
+        ended=await jobs_queries.states_of(tx, awaited - {job.id for job in waiting}),
     )

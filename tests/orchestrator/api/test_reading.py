@@ -28,6 +28,8 @@ def spool(*records: dict[str, Any]) -> bytes:
 
 
 async def test_lists_are_filtered_and_paged(rig: Rig) -> None:
+    for project in ("x", "y"):
+        await rig.user.post("/api/v1/projects", json={"name": project})
     for name, project in (("a", "x"), ("b", "x"), ("a", "y"), ("c", "x")):
         await rig.submit(name=name, project=project)
 
@@ -115,9 +117,9 @@ async def test_the_history_is_paged_without_a_gap(rig: Rig) -> None:
 
 async def test_a_stream_goes_on_after_the_last_event_that_was_seen(rig: Rig) -> None:
     job = await rig.running()
-    stream = follow(rig.deps, job["id"], 0)
+    stream = follow(rig.deps, job["id"], 0, rig.admin)
     first, second = await anext(stream), await anext(stream)
     await rig.user.post("/api/v1/jobs/toy/cancel")
     third = await anext(stream)
-    resumed = follow(rig.deps, job["id"], int(first.id or 0))
+    resumed = follow(rig.deps, job["id"], int(first.id or 0), rig.admin)
     assert [(await anext(resumed)).id, (await anext(resumed)).id] == [second.id, third.id]

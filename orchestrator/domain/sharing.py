@@ -1,0 +1,53 @@
+"""How a fleet is shared: projects and their standing, quotas, maintenance windows, and how much a slice is trusted.
+
+All times are wall-clock milliseconds.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A tenant's standing: what it used lately (decayed, see `scheduler.share`), its weight, the groups above."""
+
+    name: str
+    usage_chip_ms: float = 0.0
+    weight: float = 1.0
+    parents: tuple[str, ...] = ()
+    """Nearest first: team, organisation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Chips that a project, team or organisation is sure of and may not exceed, in one pool or (None) in all together.
+
+    What others leave idle may be borrowed up to `limit_chips`; a guarantee's owner gets it back by eviction.
+    """
+
+    owner: str
+    guarantee_chips: int = 0
+    limit_chips: int | None = None
+    pool: str | None = None
+
+
+class Health(StrEnum):
+    """How much a slice is trusted."""
+
+    SOUND = "sound"
+    SUSPECT = "suspect"
+    """Used when no sound slice will do."""
+    QUARANTINED = "quarantined"
+    """Never used, until a probe has passed."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """A slice is out for maintenance in `[since_ms, until_ms)`."""
+
+    since_ms: int
+    until_ms: int
+
+
+Likeness = tuple[str, str, str]
+"""Jobs that probably run as long: (project, name, slices as written)."""

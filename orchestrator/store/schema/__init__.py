@@ -1,0 +1,55 @@
+"""The tables. Constraints restate the invariants: what the code must never do, the database refuses."""
+
+from orchestrator.store.schema.base import metadata
+from orchestrator.store.schema.effects import deliveries, hosts, restrictions, webhooks
+from orchestrator.store.schema.people import members, projects, quotas, secrets, tokens, users
+from orchestrator.store.schema.work import (
+    attempts,
+    checkpoints,
+    clusters,
+    events,
+    fact_sources,
+    facts,
+    idempotency,
+    jobs,
+    leases,
+    meta,
+    phases,
+    placements,
+    points,
+    progress,
+    ranks,
+    slices,
+    streams,
+)
+
+__all__ = [
+    "attempts",
+    "checkpoints",
+    "clusters",
+    "deliveries",
+    "events",
+    "fact_sources",
+    "facts",
+    "hosts",
+    "idempotency",
+    "jobs",
+    "leases",
+    "members",
+    "meta",
+    "metadata",
+    "phases",
+    "placements",
+    "points",
+    "progress",
+    "projects",
+    "quotas",
+    "ranks",
+    "restrictions",
+    "secrets",
+    "slices",
+    "streams",
+    "tokens",
+    "users",
+    "webhooks",
+]
