@@ -40,7 +40,7 @@ class Rig:
     def __init__(self, deps: Deps, held: Lease) -> None:
         self.deps = deps
         self._held = held
-        app = create_app(deps)
+        self.app = app = create_app(deps)
         self._transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         self.user = self.caller(ADMIN)
         self.cluster = self.caller(CLUSTER)
