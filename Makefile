@@ -25,6 +25,16 @@ demo: $(RUNTIME) ## set everything up, train on two emulated TPU slices, lose a 
 test: $(TESTING) ## run all tests
 	$(BIN)/pytest
 
+.PHONY: simulate
+simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, invariants at every event
+	PODWRIGHT_DAYS=200 PODWRIGHT_EXAMPLES=2000 $(BIN)/pytest --timeout=3600 \
+		tests/orchestrator/simulator/test_engine.py tests/orchestrator/scheduler/test_properties.py
+
+.PHONY: bench
+FIGURE ?= scheduler
+bench: $(TESTING) ## measure a FIGURE (default: scheduler); one JSON line each, exit code 1 if a goal is missed
+	$(BIN)/python -m tests.benchmarks.$(FIGURE)
+
 .PHONY: check
 check: $(TESTING) ## lint, format, types, import contracts
 	$(BIN)/ruff check .

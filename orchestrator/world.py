@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from orchestrator.domain.ids import AttemptId, ClusterId, SliceId
 from orchestrator.domain.job import Attempt, Cluster, Job, Progress, Slice
 from orchestrator.domain.lifecycle import JobState
-from orchestrator.domain.sharing import Health
+from orchestrator.domain.sharing import Health, Likeness, Project, Quota, Window
 from orchestrator.protocol import FactBody
 
 
@@ -36,6 +36,12 @@ class World:
     slices: tuple[Slice, ...]
     clusters: tuple[Cluster, ...]
     facts: tuple[StoredFact, ...]
+    projects: Mapping[str, Project] = field(default_factory=dict)
+    """What each project used lately, up to now, decayed by the policy's half-life."""
+    history: Mapping[Likeness, tuple[int, ...]] = field(default_factory=dict)
+    """How long like jobs ran, ms, newest last."""
+    quotas: tuple[Quota, ...] = ()
+    windows: Mapping[SliceId, tuple[Window, ...]] = field(default_factory=dict)
     health: Mapping[SliceId, Health] = field(default_factory=dict)
     """Of the slices that are not sound."""
     draining: frozenset[SliceId] = frozenset()

@@ -1,4 +1,4 @@
-"""Settings of the whole test session, and the databases that several suites run on."""
+"""Settings of the whole test session, and what several suites run on: databases, an emulated cluster."""
 
 import asyncio
 import itertools
@@ -12,7 +12,10 @@ from hypothesis import settings
 from orchestrator.store.database import Database
 from orchestrator.store.migrate import migrate
 from tests import postgres as postgresql
+from tests.emulated import Emulated, emulated_cluster, end
 from tests.postgres import Postgres
+from tests.workers.cluster.control_plane import ControlPlane
+from tests.workers.cluster.rig import TOKEN, Rig
 
 settings.register_profile("calm", derandomize=True, deadline=None)
 settings.load_profile("calm")
@@ -62,3 +65,24 @@ async def _migrate(url: str) -> None:
     database = Database(url)
     await migrate(database)
     await database.close()
+
+
+@pytest.fixture(scope="session")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulated]:
+    with emulated_cluster(tmp_path_factory.mktemp("emulated")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def rig(emulated: Emulated, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """A cluster process on the emulated cluster, which tests may kill and start again; only one may drive it."""
+    state_dir = tmp_path_factory.mktemp("rig")
+    (state_dir / "token").write_text(TOKEN)
+    rig = Rig(ControlPlane(TOKEN), state_dir, emulated)
+    try:
+        rig.start_cluster_process()
+        yield rig
+    finally:
+        if rig.cluster is not None:
+            end(rig.cluster)
+        rig.plane.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable
@@ -12,10 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jobs.train.config import read_config
 from jobs.train.data import Batches
 from jobs.train.layout import Placement, make_mesh
 from jobs.train.step import Metrics, State, Trainer, compile_step, initialise
-from orchestrator.domain.programs.train import TrainConfig, parse
+from orchestrator.domain.programs.train import TrainConfig
 from workers.rank import distributed, preemption
 from workers.rank.checkpoint import Checkpoints
 from workers.rank.context import RankContext
@@ -40,16 +40,6 @@ def run(context: RankContext, reporter: Reporter) -> bool:
     complete = loop.train(state, checkpoints.restorable_step or 0, context.checkpoint_every_steps)
     checkpoints.close()
     return complete
-
-
-def read_config(context: RankContext) -> TrainConfig:
-    """The job's config. Raises InvalidProgram with the path of what is wrong in it."""
-    if context.config is None:
-        raise InvalidProgram("PODWRIGHT_CONFIG is not set: train needs a config")
-    try:
-        return parse(json.loads(context.config.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise InvalidProgram(str(error)) from error
 
 
 def place(config: TrainConfig) -> Placement:

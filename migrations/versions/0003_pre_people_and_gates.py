@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0003"
-down_revision = "0001"
+down_revision = "0002"
 branch_labels = None
 depends_on = None
 
@@ -201,8 +201,8 @@ def _webhooks() -> None:
 def _replace_check(table: str, name: str, old: str, new: str) -> None:
     """Put `new` in the place of a check. SQLite cannot alter one: its manual says to write the table's text."""
     if op.get_bind().dialect.name == "postgresql":
-        op.drop_constraint(name, table, type_="check")
-        op.create_check_constraint(name, table, new)
+        op.drop_constraint(op.f(name), table, type_="check")
+        op.create_check_constraint(op.f(name), table, new)
         return
     version = op.get_bind().exec_driver_sql("PRAGMA schema_version").scalar_one()
     op.execute("PRAGMA writable_schema = ON")

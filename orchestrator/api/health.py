@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from orchestrator import protocol
 from orchestrator.api.deps import WithDeps
-from orchestrator.store.queries.world import revision
+from orchestrator.store.queries.revision import revision
 
 router = APIRouter(tags=["health"])
 

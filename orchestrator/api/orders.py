@@ -1,9 +1,9 @@
 """A cluster's orders, made from its live attempts. Pure."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
+from orchestrator.api.configs import whole_config
 from orchestrator.domain.ids import AttemptId
 from orchestrator.domain.job import Attempt, Job
 from orchestrator.protocol import VERSION, CheckpointOrder, Orders, ProgramOrder, RunOrder, StopOrder
@@ -50,4 +50,4 @@ def _program(job: Job) -> ProgramOrder:
     program = job.spec.program
     if program.builtin is None:
         return ProgramOrder(None, None, program.command)
-    return ProgramOrder(program.builtin, json.dumps(program.config or {}, allow_nan=False), ())
+    return ProgramOrder(program.builtin, whole_config(program.builtin, program.config or {}), ())

@@ -1,15 +1,13 @@
 """A job spec from a request's body: every fault comes with its path, and unknown keys with what was probably meant."""
 
-import difflib
 import json
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
+from orchestrator.api.configs import config_faults
+from orchestrator.api.faults import faults_of
 from orchestrator.domain.errors import Fault, InvalidInput
 from orchestrator.domain.job import Slice
 from orchestrator.domain.spec import JobSpec, SpecError, parse_priority
@@ -35,10 +33,23 @@ def read_spec(body: bytes) -> JobSpec:
         plain = strict_json.parse(body)
     except strict_json.NotStrictJson as error:
         raise InvalidInput((Fault("", str(error)),)) from None
+    program = plain.get("program") if isinstance(plain, Mapping) else None
+    faults = config_faults(program)
     try:
-        return SPEC.validate_json(body)
+        spec = SPEC.validate_json(body)
     except ValidationError as error:
-        raise InvalidInput(_faults(error.errors(include_url=False), plain)) from None
+        raise InvalidInput(faults_of(error, plain, JobSpec) + faults) from None
+    if faults:
+        raise InvalidInput(faults)
+    _refuse_multislice(spec)
+    return spec
+
+
+def _refuse_multislice(spec: JobSpec) -> None:
+    """The scheduler places gangs of several slices; slice supervisors cannot lead them yet."""
+    if any(choice.count > 1 for choice in spec.choices):
+        said = "a job runs on one slice in this version; multislice is not there yet"
+        raise InvalidInput((Fault("slices", said),))
 
 
 def spec_of(plain: Mapping[str, Any], path: str) -> JobSpec:
@@ -90,70 +101,3 @@ def refuse_unknown_shapes(spec: JobSpec, slices: Iterable[Slice]) -> None:
         there_is = ", ".join(f"{count}*{shape}" for shape, count in sorted(counts.items()))
         asked = " or ".join(map(str, spec.choices))
         raise InvalidInput((Fault("slices", f"no pool has {asked}; there is {there_is}"),))
-
-
-def _faults(errors: Iterable[ErrorDetails], plain: object) -> tuple[Fault, ...]:
-    messages: dict[str, list[str]] = {}
-    for error in errors:
-        path, message = _fault(error, plain)
-        if message not in messages.setdefault(path, []):
-            messages[path].append(message)
-    # A field of several types fails once for each of them; its reader wants one line.
-    return tuple(Fault(path, "; or ".join(said)) for path, said in messages.items())
-
-
-def _fault(error: ErrorDetails, plain: object) -> tuple[str, str]:
-    steps = _steps_in(error["loc"], plain, whole=error["type"] == "missing")
-    cause = error.get("ctx", {}).get("error")
-    if isinstance(cause, SpecError):
-        return _join([*steps, cause.field]) + _path_in_config(cause), cause.message
-    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        return _join(steps), _unknown_key(steps)
-    return _join(steps), f"{error['msg']}{_got(error['input'])}"
-
-
-def _path_in_config(cause: SpecError) -> str:
-    """The reader of a built-in program's config begins its message with the path: `config.model: D=100 is not …`."""
-    found = re.match(r"config((?:\.\w+|\[\d+\])*)(?:: (\w+)=)?", cause.message) if cause.field == "config" else None
-    return found[1] + (f".{found[2]}" if found[2] else "") if found else ""
-
-
-def _steps_in(loc: Iterable[int | str], plain: object, whole: bool) -> list[int | str]:
-    """The part of pydantic's location that is in the body: it also names the types that it tried."""
-    steps: list[int | str] = []
-    here: object = plain
-    for step in loc:
-        if (isinstance(here, Mapping) and step in here) or (
-            isinstance(here, list) and isinstance(step, int) and step < len(here)
-        ):
-            here = here[step]  # type: ignore[index]  # a mapping that has the key, or a list that is long enough
-        elif not (whole and isinstance(here, Mapping)):
-            continue
-        steps.append(step)
-    return steps
-
-
-def _join(steps: Iterable[int | str]) -> str:
-    path = ""
-    for step in steps:
-        path += f"[{step}]" if isinstance(step, int) else f".{step[:80]}" if step else ""
-    return path.removeprefix(".")
-
-
-def _unknown_key(steps: list[int | str]) -> str:
-    known = _known_keys(steps[:-1])
-    near = difflib.get_close_matches(str(steps[-1]), known, n=1)
-    return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(known)}"
-
-
-def _known_keys(steps: Iterable[int | str]) -> list[str]:
-    kind: Any = JobSpec
-    for step in steps:
-        kind = get_type_hints(kind).get(str(step)) if is_dataclass(kind) else None
-    return [field.name for field in fields(kind)] if is_dataclass(kind) else []
-
-
-def _got(value: object) -> str:
-    if not isinstance(value, str | int | float | bool | None):
-        return ""
-    return f", got {written}" if len(written := json.dumps(value)) <= 80 else ""

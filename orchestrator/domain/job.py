@@ -65,6 +65,10 @@ class Job:
     """Back-off: not placed earlier."""
     attempts: int = 0
     charges: Charges = Charges()
+    evictions: int = 0
+    """How often the scheduler took its slices: each doubles the time for which it is left alone."""
+    resize_to: int | None = None
+    """Of an elastic job: the most slices that its next attempt takes."""
     without_progress: int = 0
     """Ended attempts in a row that committed no new step, of programs that report steps."""
     committed_step: int | None = None
@@ -90,6 +94,8 @@ class Stop:
     reason: Reason
     grace_ms: int
     at_ms: int
+    resize_to: int | None = None
+    """With reason `resized`: the number of slices to go on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +151,8 @@ class Progress:
     """The step that it restored; 0 if it began anew; None while it has not said."""
     first_step_at_ms: int | None = None
     last_report_at_ms: int | None = None
+    committed_at_ms: int | None = None
+    """When the loop had made the committed step."""
 
 
 class SliceState(StrEnum):

@@ -75,6 +75,7 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = MappingProxyT
         (JobState.RUNNING, JobEvent.COMPLETED): JobState.SUCCEEDED,
         (JobState.RUNNING, JobEvent.RETRIED): JobState.QUEUED,
         (JobState.RUNNING, JobEvent.GAVE_UP): JobState.FAILED,
+        (JobState.STOPPING, JobEvent.COMPLETED): JobState.SUCCEEDED,  # it was done before the stop reached it
         (JobState.STOPPING, JobEvent.RETRIED): JobState.QUEUED,
         (JobState.STOPPING, JobEvent.HELD): JobState.HELD,
         (JobState.STOPPING, JobEvent.GAVE_UP): JobState.FAILED,

@@ -7,17 +7,18 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 import re
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from orchestrator.domain.endings import Budget
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
-from orchestrator.domain.programs import PROGRAMS
-from orchestrator.domain.topology import SliceRequest
+from orchestrator.domain.topology import SliceRequest, parse_choices
 
 STRICT: Final = {"extra": "forbid", "strict": True}
 """Read by pydantic at the edges: unknown keys and silent conversions are refused."""
 
 UNLIMITED: Final = "unlimited"
+UNKNOWN: Final = "unknown"
 Limit = int | Literal["unlimited"]
 
 MAX_ENV_BYTES: Final = 131_071
@@ -60,7 +61,7 @@ class Program:
 
     builtin: Literal["train"] | None = None
     config: dict[str, Any] | None = None
-    """As written, its preset not yet filled in; checked by the program's own reader."""
+    """As written, its preset not yet filled in; checked by the edge that takes it (`api/configs.py`)."""
     command: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -68,8 +69,6 @@ class Program:
             raise SpecError("", "give either builtin or command, not both and not none")
         if self.config is not None and self.builtin is None:
             raise SpecError("config", "only a builtin program has a config")
-        if self.builtin is not None:
-            self._check_config(self.builtin)
         if len(self.command) > MAX_COMMAND_PARTS:
             raise SpecError("command", f"at most {MAX_COMMAND_PARTS} parts, got {len(self.command)}")
         for index, part in enumerate(self.command):
@@ -77,12 +76,6 @@ class Program:
                 raise SpecError(f"command[{index}]", "must be text without zero bytes, and the first part a program")
             if len(part.encode()) > MAX_ENV_BYTES:
                 raise SpecError(f"command[{index}]", f"at most {MAX_ENV_BYTES} bytes, got {len(part.encode())}")
-
-    def _check_config(self, builtin: str) -> None:
-        try:
-            PROGRAMS[builtin](self.config or {})
-        except ValueError as error:
-            raise SpecError("config", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +127,8 @@ class JobSpec:
     project: str = "default"
     capacity: Capacity = Capacity.ANY
     priority: str = "normal/0"
+    expected_runtime: str = UNKNOWN
+    """How long it will probably run, as its owner says: lets it pass blocked jobs that it does not delay."""
     max_runtime: str = UNLIMITED
     """Time from the first attempt's start to the end, all attempts and waits between them included."""
     max_wait: str = UNLIMITED
@@ -155,9 +150,7 @@ class JobSpec:
                 raise SpecError(name, "must be 1 to 63 of a-z 0-9 . _ - and begin and end with a letter or digit")
         if not self.choices:
             raise SpecError("slices", "name at least one slice, e.g. v5e:2x4")
-        if any(choice.count > 1 for choice in self.choices):
-            raise SpecError("slices", "a job runs on one slice in this version; multislice is not there yet")
-        _ = self.band, self.rank_in_band
+        _ = self.band, self.rank_in_band, self.expected_runtime_ms
         for name in ("max_runtime", "max_wait", "grace"):
             duration_ms(getattr(self, name), name)
         if self.grace_ms > 3_600_000:
@@ -172,15 +165,14 @@ class JobSpec:
 
     @property
     def choices(self) -> tuple[SliceRequest, ...]:
-        """The acceptable slices, best first."""
+        """The acceptable slices, best first; an elastic one with each of its counts, largest first."""
+        return _choices(self.slices)
+
+    @property
+    def elastic(self) -> bool:
+        """Whether a range of counts is given for one of the choices."""
         texts = (self.slices,) if isinstance(self.slices, str) else self.slices
-        found = []
-        for index, text in enumerate(texts):
-            try:
-                found.append(SliceRequest.parse(text))
-            except ValueError as error:
-                raise SpecError("slices" if isinstance(self.slices, str) else f"slices[{index}]", str(error)) from None
-        return tuple(found)
+        return any(len(parse_choices(text)) > 1 for text in texts)
 
     @property
     def band(self) -> Band:
@@ -190,6 +182,15 @@ class JobSpec:
     def rank_in_band(self) -> int:
         """Higher goes first within a band and project."""
         return parse_priority(self.priority)[1]
+
+    @property
+    def expected_runtime_ms(self) -> int | None:
+        if self.expected_runtime == UNKNOWN:
+            return None
+        span = duration_ms(self.expected_runtime, "expected_runtime")
+        if span is None:
+            raise SpecError("expected_runtime", "cannot be unlimited; write e.g. 2h, or leave it out")
+        return span
 
     @property
     def max_runtime_ms(self) -> int | None:
@@ -211,6 +212,7 @@ _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_40
 _LONGEST_MS: Final = 3650 * 86_400_000
 
 
+@lru_cache(maxsize=4096)  # every tick asks for those of all jobs
 def duration_ms(text: str, field_name: str) -> int | None:
     """Read `90s`, `10m`, `2h30m`, `unlimited` (None) as milliseconds. Raises SpecError naming `field_name`."""
     if text == UNLIMITED:
@@ -223,11 +225,24 @@ def duration_ms(text: str, field_name: str) -> int | None:
     return span
 
 
+@lru_cache(maxsize=4096)  # jobs that want the same share one tuple, which the scheduler makes use of
+def _choices(slices: str | tuple[str, ...]) -> tuple[SliceRequest, ...]:
+    texts = (slices,) if isinstance(slices, str) else slices
+    found: list[SliceRequest] = []
+    for index, text in enumerate(texts):
+        try:
+            found += parse_choices(text)
+        except ValueError as error:
+            raise SpecError("slices" if isinstance(slices, str) else f"slices[{index}]", str(error)) from None
+    return tuple(found)
+
+
 def as_count(limit: Limit) -> int | None:
     """A limit as a number; None is unlimited."""
     return limit if isinstance(limit, int) else None
 
 
+@lru_cache(maxsize=4096)
 def parse_priority(text: str) -> tuple[Band, int]:
     """Read `normal/10` as band and place within it. Raises SpecError."""
     match = re.fullmatch(r"(production|normal|batch)(?:/(-?\d{1,4}))?", text)

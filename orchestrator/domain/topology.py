@@ -44,6 +44,7 @@ GENERATIONS: Final[Mapping[str, Generation]] = MappingProxyType(
     }
 )
 CHIPS_PER_HOST: Final = 4
+MOST_ELASTIC: Final = 64
 _LARGEST_3D_SIDE: Final = 48
 
 
@@ -119,6 +120,22 @@ class SliceRequest:
 
     def __str__(self) -> str:
         return str(self.shape) if self.count == 1 else f"{self.count}*{self.shape}"
+
+
+def parse_choices(text: str) -> tuple[SliceRequest, ...]:
+    """Read what `SliceRequest.parse` reads, or an elastic `2-4*v5e:4x4`: the counts from the largest down.
+
+    Raises:
+        ValueError: naming what is wrong and what is allowed.
+    """
+    least, dash, rest = text.partition("-")
+    most, star, shape = rest.partition("*")
+    if not (dash and star and least.strip().isdecimal() and most.strip().isdecimal()):
+        return (SliceRequest.parse(text),)
+    if not 1 <= int(least) < int(most) <= MOST_ELASTIC:
+        raise ValueError(f"{least}-{most} is not a range of counts; write e.g. 2-4*v5e:4x4, at most {MOST_ELASTIC}")
+    counts = range(int(most), int(least) - 1, -1)
+    return tuple(SliceRequest(count, SliceShape.parse(shape.strip())) for count in counts)
 
 
 def _dims(topology: str) -> tuple[int, ...]:

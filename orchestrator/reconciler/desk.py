@@ -3,7 +3,7 @@
 Mutable, but local to one call of `decide`: nobody sees it before `changes()`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from orchestrator.changes import Changes, JobChange, SliceChange
@@ -35,16 +35,17 @@ class JobDraft:
 
     @property
     def touched(self) -> bool:
-        """Whether anything but the words about why it waits has changed."""
-        worded = replace(self.job, message=self.seen.message)
-        return bool(
-            worded != self.seen or self.started or self.attempt != self.attempt_seen or self.facts or self.events
-        )
+        """Whether anything has changed; why it waits is kept apart."""
+        if self.started or self.facts or self.events or self.attempt is not self.attempt_seen:
+            return True
+        return self.job is not self.seen and self.job != self.seen
 
-    def change(self) -> JobChange:
+    def change(self, waits: str | None) -> JobChange:
+        """All that changes about the job; `waits` says why it does not run, if it waits."""
+        message = self.job.message if waits is None else waits
         return JobChange(
             seen_version=self.seen.version,
-            job=replace(self.job, version=self.seen.version + 1),
+            job=replace(self.job, version=self.seen.version + 1, message=message),
             started=self.started,
             attempt=self.attempt if self.attempt != self.attempt_seen else None,
             ranks=tuple(self.ranks),
@@ -55,8 +56,9 @@ class JobDraft:
 
 @dataclass(slots=True)
 class SliceDraft:
-    """One slice as it shall be."""
+    """One slice as it was read, if it was known, and as it shall be."""
 
+    seen: Slice | None
     slice: Slice
     events: list[Event] = field(default_factory=list)
     facts: list[int] = field(default_factory=list)
@@ -70,9 +72,10 @@ class Desk:
         live = {attempt.job_id: attempt for attempt in world.attempts}
         self._drafts = {job.id: JobDraft(job, job, live.get(job.id), live.get(job.id)) for job in world.jobs}
         self._of_attempt = {attempt.id: attempt.job_id for attempt in world.attempts}
-        self._slices_seen = {s.id: s for s in world.slices}
-        self._slices = {s.id: SliceDraft(s) for s in world.slices}
+        self._slices = {s.id: s for s in world.slices}
+        self._changed: dict[SliceId, SliceDraft] = {}
         self._ignored: list[int] = []
+        self._waits: dict[JobId, str] = {}
 
     def drafts(self) -> Iterator[JobDraft]:
         """Of the jobs that are not terminal by now, oldest first."""
@@ -93,12 +96,11 @@ class Desk:
     def progress(self, attempt_id: AttemptId) -> Progress:
         return self.world.progress.get(attempt_id, Progress(attempt_id))
 
-    def slices(self) -> tuple[Slice, ...]:
-        return tuple(draft.slice for draft in self._slices.values())
+    def slices(self) -> Collection[Slice]:
+        return self._slices.values()
 
     def slice(self, slice_id: SliceId) -> Slice | None:
-        draft = self._slices.get(slice_id)
-        return None if draft is None else draft.slice
+        return self._slices.get(slice_id)
 
     def held_slices(self) -> frozenset[SliceId]:
         """Slices of live attempts."""
@@ -116,13 +118,20 @@ class Desk:
 
     def put_slice(self, changed: Slice, message: str, fact: int | None = None) -> None:
         """Take in what is now known about a slice; an event says so when its state or incarnation changed."""
-        draft = self._slices.setdefault(changed.id, SliceDraft(changed))
-        before, draft.slice = self._slices_seen.get(changed.id), changed
+        draft = self._changed.get(changed.id)
+        if draft is None:
+            draft = self._changed[changed.id] = SliceDraft(self._slices.get(changed.id), changed)
+        draft.slice = self._slices[changed.id] = changed
+        before = draft.seen
         if before is None or (before.state, before.incarnation) != (changed.state, changed.incarnation):
             kind = "slice.up" if changed.state is SliceState.UP else "slice.down"
             draft.events = [Event(kind, self.world.now_ms, message, slice_id=changed.id)]
         if fact is not None:
             draft.facts.append(fact)
+
+    def explain(self, job_id: JobId, says: str) -> None:
+        """Why a job that waits does not run."""
+        self._waits[job_id] = says
 
     def ignore(self, fact: int) -> None:
         """A fact that changes nothing any more."""
@@ -130,17 +139,18 @@ class Desk:
 
     def changes(self, due_at_ms: int | None) -> Changes:
         """Everything that differs from the world."""
+        touched = {id for id, draft in self._drafts.items() if draft.touched}
         waits = tuple(
-            (draft.job.id, draft.job.message)
-            for draft in self._drafts.values()
-            if not draft.touched and draft.job.message != draft.seen.message
+            (job_id, says)
+            for job_id, says in self._waits.items()
+            if job_id not in touched and says != self._drafts[job_id].seen.message
         )
         return Changes(
-            jobs=tuple(draft.change() for draft in self._drafts.values() if draft.touched),
+            jobs=tuple(self._drafts[id].change(self._waits.get(id)) for id in self._drafts if id in touched),
             slices=tuple(
                 SliceChange(draft.slice, tuple(draft.events), tuple(draft.facts))
-                for id, draft in self._slices.items()
-                if draft.slice != self._slices_seen.get(id) or draft.facts
+                for draft in self._changed.values()
+                if draft.slice != draft.seen or draft.facts
             ),
             ignored=tuple(self._ignored),
             waits=waits,

@@ -14,8 +14,12 @@ from orchestrator.world import StoredFact
 
 
 def slice_up(desk: Desk, fact: StoredFact, up: SliceUp) -> None:
-    """A slice joined, or joined anew."""
-    shape = SliceShape.parse(up.shape)
+    """A slice joined, or joined anew. One of a shape that this version does not know cannot be offered."""
+    try:
+        shape = SliceShape.parse(up.shape)
+    except ValueError:
+        desk.ignore(fact.row_id)
+        return
     now = desk.world.now_ms
     said = f"{up.slice_id} is up: {shape}, {len(up.hosts)} hosts, pool {up.pool}"
     joined = Slice(up.slice_id, fact.cluster_id, up.pool, shape, up.capacity, up.incarnation, SliceState.UP, "", now)
@@ -69,7 +73,7 @@ def gang_ended(desk: Desk, fact: StoredFact, ended: GangEnded) -> None:
 
 def _lose_slices(desk: Desk, slices: tuple[str, ...], why: str) -> None:
     """A slice is lost as a whole with one host: it must not be offered in the moment before its own report comes."""
-    for known in desk.slices():
+    for known in tuple(desk.slices()):
         if known.id in slices and known.state is SliceState.UP:
             gone = replace(known, state=SliceState.DOWN, message=why, updated_at_ms=desk.world.now_ms)
             desk.put_slice(gone, f"{known.id} is down: {why}")

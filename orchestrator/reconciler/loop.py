@@ -13,7 +13,7 @@ from orchestrator.reconciler.tick import Decide, TickReport, tick
 from orchestrator.store import lease
 from orchestrator.store.database import Database
 from orchestrator.store.lease import Lease, LeaseLost
-from orchestrator.store.queries import world as queries
+from orchestrator.store.queries.revision import revision
 
 BEAT_MS: Final = 1_000
 POLL_MS: Final = 500
@@ -105,9 +105,9 @@ class Loop:
             self._agenda = _Agenda()
             return None
         async with self._database.read() as tx:
-            revision = await queries.revision(tx)
+            seen = await revision(tx)
         due = self._agenda.due_monotonic_ms
-        if revision == self._agenda.revision and (due is None or self._clock.monotonic_ms() < due):
+        if seen == self._agenda.revision and (due is None or self._clock.monotonic_ms() < due):
             return None
         now_ms = self._clock.now_ms()
         report = await tick(self._database, self._decide, held, self._new_id, now_ms)

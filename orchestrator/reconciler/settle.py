@@ -81,8 +81,16 @@ def _retry(desk: Desk, draft: JobDraft, job: Job, cause: Cause, budget: Budget |
         not_before_ms=now + wait,
         reason=cause.reason,
         message=cause.sentence,
+        evictions=job.evictions + (cause.reason is Reason.EVICTED),
+        resize_to=_next_size(draft, cause),
     )
     desk.move(draft, JobEvent.RETRIED, f"{cause.sentence}; queued again{charged}")
+
+
+def _next_size(draft: JobDraft, cause: Cause) -> int | None:
+    """The number of slices that a resize chose; after any other end an elastic job takes what there is."""
+    stop = draft.attempt.stop if draft.attempt else None
+    return stop.resize_to if stop is not None and cause.reason is Reason.RESIZED else None
 
 
 def _backoff_ms(charges: Charges, budget: Budget | None) -> int:

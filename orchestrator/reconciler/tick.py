@@ -8,7 +8,8 @@ from orchestrator.domain.ids import JobId, NewId
 from orchestrator.store.commands.apply import apply
 from orchestrator.store.database import Database
 from orchestrator.store.lease import Lease
-from orchestrator.store.queries import world as queries
+from orchestrator.store.queries.revision import revision
+from orchestrator.store.queries.world import world as read_world
 from orchestrator.world import World
 
 Decide = Callable[[World, NewId], Changes]
@@ -33,11 +34,11 @@ async def tick(database: Database, decide: Decide, held: Lease, new_id: NewId, n
         LeaseLost: another process leads; nothing was written.
     """
     async with database.read() as tx:
-        revision = await queries.revision(tx)
-        world = await queries.world(tx, now_ms, held.epoch)
+        seen = await revision(tx)
+        world = await read_world(tx, now_ms, held.epoch)
     changes = decide(world, new_id)
     if changes.empty:
-        return TickReport(revision, changes.due_at_ms)
+        return TickReport(seen, changes.due_at_ms)
     async with database.write() as tx:
         applied = await apply(tx, changes, held)
-    return TickReport(revision, changes.due_at_ms, applied.jobs, applied.dropped)
+    return TickReport(seen, changes.due_at_ms, applied.jobs, applied.dropped)

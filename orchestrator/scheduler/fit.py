@@ -1,14 +1,13 @@
 """Whether a gang fits: whole, on named slices of one pool, or the reason why not as a value."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from orchestrator.domain.ids import ClusterId, SliceId
-from orchestrator.domain.spec import Capacity
 from orchestrator.domain.topology import SliceRequest
-from orchestrator.scheduler.snapshot import OfferedSlice, WaitingJob
+from orchestrator.scheduler.board import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +20,24 @@ class Placement:
 
 
 class MisfitKind(StrEnum):
-    """Why a gang does not fit now."""
+    """The first thing that would have to change for a choice to fit."""
 
     NO_SUCH_SLICES = "no_such_slices"
     """It would not fit if every slice were free."""
+    OUT = "out"
+    """It would fit, but slices are out for maintenance or in quarantine."""
     BUSY = "busy"
     """It would fit, but other jobs hold the slices."""
     RESERVED = "reserved"
-    """Free slices fit, but they are kept for a job that was there first."""
+    """Free slices fit, but they are kept for a job that was there first, or for maintenance, before this one ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """One choice of a job that cannot be placed. `of_shape` counts slices that are up, `free` those nobody holds."""
+    """One choice of a job that cannot be placed, with all that stands in its way. Counts are slices.
+
+    `of_shape` are up; of these `free` are held by nobody, `kept` of the free ones are reserved.
+    """
 
     kind: MisfitKind
     wants: SliceRequest
@@ -41,66 +45,68 @@ class Misfit:
     free: int
     largest: tuple[str, ...]
     """Shapes that are up, most chips first."""
+    kept: int = 0
+    maintained: int = 0
+    quarantined: int = 0
+    pools: int = 1
 
     @property
     def says(self) -> str:
         want = f"wants {self.wants} ({self.wants.chips} chips on {self.wants.hosts} hosts)"
+        return f"{want}: {self._lacks}{self._besides}"
+
+    @property
+    def _lacks(self) -> str:
+        needed = f"{self.wants.count} needed"
         match self.kind:
             case MisfitKind.NO_SUCH_SLICES:
+                where = f" in {self.pools} pools, and a gang takes one pool" if self.pools > 1 else ""
                 have = ", ".join(self.largest) or "none"
-                return f"{want}: {self.of_shape} of that shape are up, {self.wants.count} needed; slices up: {have}"
-            case MisfitKind.BUSY:
-                return f"{want}: {self.of_shape} of that shape are up, {self.free} free, {self.wants.count} needed"
+                return f"{self.of_shape} of that shape are up{where}, {needed}; slices up: {have}"
             case MisfitKind.RESERVED:
-                return f"{want}: {self.free} free, but kept for a job that waits longer or has a higher priority"
+                return f"{self.free} free, but kept for a job that waits longer or has a higher priority"
+        where = f" in {self.pools} pools" if self.pools > 1 else ""
+        return f"{self.of_shape} of that shape are up{where}, {self.free} free, {needed}"
+
+    @property
+    def _besides(self) -> str:
+        parts = []
+        if self.kept and self.kind is not MisfitKind.RESERVED:
+            parts.append(f"{self.kept} of the free ones kept for a job that was there first")
+        if self.maintained:
+            parts.append(f"{self.maintained} out for maintenance")
+        if self.quarantined:
+            parts.append(f"{self.quarantined} in quarantine")
+        return "".join(f"; {part}" for part in parts)
 
 
-def place(
-    job: WaitingJob, slices: Sequence[OfferedSlice], reserved: Collection[SliceId]
-) -> Placement | tuple[Misfit, ...]:
-    """The first choice of the job that fits on free slices that nobody reserved, else one misfit per choice."""
-    misfits = []
-    for wants in job.choices:
-        of_shape = [s for s in slices if _matches(s, wants, job.capacity)]
-        open_now = [s for s in of_shape if s.free and s.id not in reserved]
-        if pool := _one_pool(open_now, wants.count):
-            return Placement(pool[0].cluster_id, tuple(s.id for s in pool), wants.chips)
-        misfits.append(_misfit(wants, of_shape, slices))
-    return tuple(misfits)
-
-
-def reserve(job: WaitingJob, slices: Sequence[OfferedSlice], reserved: Collection[SliceId]) -> tuple[SliceId, ...]:
-    """Named slices to keep for a blocked job: of its best choice that exists at all, free ones first.
-
-    Without it a stream of small jobs would starve a large one for ever.
-    """
-    for wants in job.choices:
-        candidates = [s for s in slices if _matches(s, wants, job.capacity) and s.id not in reserved]
-        if pool := _one_pool(sorted(candidates, key=lambda s: not s.free), wants.count):
-            return tuple(s.id for s in pool)
-    return ()
-
-
-def _matches(offered: OfferedSlice, wants: SliceRequest, capacity: Capacity) -> bool:
-    return offered.shape == wants.shape and capacity in (Capacity.ANY, offered.capacity)
-
-
-def _one_pool(candidates: Sequence[OfferedSlice], count: int) -> tuple[OfferedSlice, ...]:
-    """`count` slices of one pool of one cluster, in the order given; empty if no pool has as many."""
-    pools: defaultdict[tuple[ClusterId, str], list[OfferedSlice]] = defaultdict(list)
-    for candidate in candidates:
-        pools[candidate.cluster_id, candidate.pool].append(candidate)
-    fitting = (pool for pool in pools.values() if len(pool) >= count)
-    return tuple(next(fitting, ())[:count])
-
-
-def _misfit(wants: SliceRequest, of_shape: Sequence[OfferedSlice], slices: Sequence[OfferedSlice]) -> Misfit:
-    free = [s for s in of_shape if s.free]
-    if not _one_pool(of_shape, wants.count):
+def misfit(wants: SliceRequest, groups: Sequence[Group], fleet: Iterable[Group]) -> Misfit:
+    """Why `wants` does not fit on `groups`."""
+    if not any(group.up >= wants.count for group in groups):
         kind = MisfitKind.NO_SUCH_SLICES
-    elif _one_pool(free, wants.count):
+    elif not any(len(group.from_ms) >= wants.count for group in groups):
+        kind = MisfitKind.OUT
+    elif any(group.free >= wants.count for group in groups):
         kind = MisfitKind.RESERVED
     else:
         kind = MisfitKind.BUSY
-    up = sorted(Counter(s.shape for s in slices).items(), key=lambda item: (-item[0].chips, item[0]))
-    return Misfit(kind, wants, len(of_shape), len(free), tuple(f"{count} x {shape}" for shape, count in up))
+    return Misfit(
+        kind,
+        wants,
+        of_shape=sum(group.up for group in groups),
+        free=sum(group.free for group in groups),
+        largest=_shapes_up(fleet),
+        kept=sum(group.kept for group in groups),
+        maintained=sum(group.maintained for group in groups),
+        quarantined=sum(group.quarantined for group in groups),
+        pools=len(groups),
+    )
+
+
+def _shapes_up(fleet: Iterable[Group]) -> tuple[str, ...]:
+    counts: Counter[str] = Counter()
+    chips: dict[str, int] = {}
+    for group in fleet:
+        counts[str(group.shape)] += group.up
+        chips[str(group.shape)] = group.shape.chips
+    return tuple(f"{counts[shape]} x {shape}" for shape in sorted(counts, key=lambda shape: (-chips[shape], shape)))

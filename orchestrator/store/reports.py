@@ -35,7 +35,10 @@ def progressed(before: Progress, rank: int, record: Record) -> Progress:
     """The progress after one more record. Phase and steps are rank 0's; a checkpoint is whoever's reports it."""
     match record:
         case CheckpointReport(event="committed"):
-            return replace(before, committed_step=max(record.step, before.committed_step or 0))
+            if record.step < (before.committed_step or 0):
+                return before
+            made_at_ms = record.at_ms if record.step_at_ms is None else record.step_at_ms
+            return replace(before, committed_step=record.step, committed_at_ms=made_at_ms)
         case CheckpointReport(event="restored" | "fresh"):
             return replace(before, resumed_step=record.step)
         case Phase() if rank == 0:

@@ -64,6 +64,8 @@ def job_of(row: RowMapping) -> Job:
         not_before_ms=row["not_before_ms"],
         attempts=row["attempts"],
         charges=Charges(row["failures"], row["stalls"], row["preemptions"], row["infra"]),
+        evictions=row["evictions"],
+        resize_to=row["resize_to"],
         without_progress=row["without_progress"],
         committed_step=row["committed_step"],
         reason=_reason(row["reason"]),
@@ -98,6 +100,8 @@ def job_state_row(job: Job) -> dict[str, Any]:
         "stalls": job.charges.stalls,
         "preemptions": job.charges.preemptions,
         "infra": job.charges.infra,
+        "evictions": job.evictions,
+        "resize_to": job.resize_to,
         "without_progress": job.without_progress,
         "committed_step": job.committed_step,
         "reason": job.reason and job.reason.value,
@@ -208,6 +212,7 @@ def progress_of(row: RowMapping) -> Progress:
         resumed_step=row["resumed_step"],
         first_step_at_ms=row["first_step_at_ms"],
         last_report_at_ms=row["last_report_at_ms"],
+        committed_at_ms=row["committed_at_ms"],
     )
 
 

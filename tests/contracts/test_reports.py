@@ -177,6 +177,7 @@ async def test_progress_follows_rank_0_and_every_commit(store: Store, attempt: A
         resumed_step=40,
         first_step_at_ms=NOW + 1,
         last_report_at_ms=NOW + 9,
+        committed_at_ms=NOW - 5,
     )
 
 

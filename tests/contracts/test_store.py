@@ -21,8 +21,8 @@ from orchestrator.store.commands.jobs import IdempotencyKey
 from orchestrator.store.lease import LeaseLost
 from orchestrator.store.queries import events, fleet
 from orchestrator.store.queries import jobs as job_queries
-from orchestrator.store.queries import world as world_queries
 from orchestrator.store.queries.jobs import JobFilter
+from orchestrator.store.queries.revision import revision as read_revision
 from orchestrator.store.schema import attempts, jobs
 from tests.builders import LOCAL, NOW, a_slice, a_spec, a_stop, an_attempt
 from tests.contracts.stores import Store, ended, started
@@ -41,7 +41,7 @@ async def order_revision(store: Store) -> int:
 
 async def revision(store: Store) -> int:
     async with store.database.read() as tx:
-        return await world_queries.revision(tx)
+        return await read_revision(tx)
 
 
 # ---------------------------------------------------------------------------------------------------------------- jobs

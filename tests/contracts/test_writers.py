@@ -13,7 +13,7 @@ from orchestrator.store.commands import events as event_commands
 from orchestrator.store.database import Database
 from orchestrator.store.migrate import migrate
 from orchestrator.store.queries import events, jobs
-from orchestrator.store.queries.world import revision
+from orchestrator.store.queries.revision import revision
 from orchestrator.store.schema import meta
 from tests.builders import NOW
 from tests.postgres import Postgres

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.failures import CommandFailed, Exit
+from orchestrator.cli.local import simulate
 from orchestrator.domain.topology import SliceShape
 
 SlicesOption = Annotated[str, typer.Option("--slices", help="Shape of the emulated slices.")]
@@ -16,6 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel="On this machine")(up)
     app.command(rich_help_panel="On this machine")(down)
     app.command(rich_help_panel="On this machine")(demo)
+    simulate.register(app)
 
 
 def up(

@@ -202,7 +202,8 @@ class Launcher:
             wait_s = back_off_s(attempt.failures)
             attempt.not_before_s = now + wait_s
             name, log = siblings.SAYS[sibling], self.plan.log(sibling)
-            self._say(f"the {name} ended; starting it again in {wait_s:.0f} s (log: {log})")
+            when = f" in {wait_s:.0f} s" if wait_s else ""
+            self._say(f"the {name} ended; starting it again{when} (log: {log})")
         return now >= attempt.not_before_s
 
     def _ready_for_workers(self) -> bool:

@@ -1,7 +1,7 @@
 """Shows a job live: a bar that stays in place on a terminal, one line per milestone in a pipe."""
 
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -12,7 +12,8 @@ from rich.text import Text
 from orchestrator.cli.remote.frame import Frame
 from orchestrator.cli.remote.wording import STATE_COLOURS, steps
 
-_BAR_WIDTH = 40
+_BAR_WIDTH: Final = 18
+"""Leaves room for all the numbers on a line of 80."""
 
 
 class Screen:
@@ -53,6 +54,6 @@ def _panel(frame: Frame) -> Group:
     if frame.committed_step is not None:
         facts.append(f"committed {frame.committed_step:,}")
     row = Table.grid(padding=(0, 2))
-    bar = ProgressBar(frame.total_steps or 1, frame.step or 0, width=_BAR_WIDTH)
+    bar = ProgressBar(frame.total_steps or 1, frame.step or 0, width=_BAR_WIDTH, complete_style="green")
     row.add_row(bar, "  ".join(facts) or frame.message)
     return Group(head, row)

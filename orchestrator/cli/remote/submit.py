@@ -46,6 +46,7 @@ def run(
     slices: Annotated[str, typer.Option(help="What it runs on, e.g. v5e:2x4 or 2*v5e:4x4.")],
     name: Annotated[str, typer.Option(help="Of the job.")] = "run",
     env: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A variable for it; repeatable.")] = None,
+    failures: Annotated[int, typer.Option(min=0, help="How often it is run again after a failure of its own.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Submit a command and follow its logs. Exit code: 0 if it SUCCEEDED, 1 if it FAILED or was cancelled.
@@ -55,7 +56,13 @@ def run(
     from orchestrator.cli.remote.follow import LogView, follow
     from orchestrator.cli.remote.log_lines import print_lines
 
-    spec: dict[str, Any] = {"name": name, "slices": slices, "program": {"command": command}, "env_vars": _pairs(env)}
+    spec: dict[str, Any] = {
+        "name": name,
+        "slices": slices,
+        "program": {"command": command},
+        "env_vars": _pairs(env),
+        "retry": {"failures": failures},
+    }
     with control_plane(ctx.obj) as client:
         job = client.submit(spec)
         job_id = job["id"]

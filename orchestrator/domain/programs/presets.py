@@ -1,4 +1,4 @@
-"""Named starting points of the built-in programs' configs: what differs from the defaults."""
+"""Named starting points of the built-in programs' configs, as plain data: what differs from the defaults."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ TRAIN_PRESETS: Mapping[str, Mapping[str, Any]] = {
         "optimizer": {"learning_rate": 3e-4, "warmup_steps": 1000},
     },
 }
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the values of `over`, mapping by mapping."""
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged

@@ -1,15 +1,16 @@
-"""The config of the built-in program `train`: a decoder-only Transformer over bytes of text. Checked at birth."""
+"""The config of the built-in program `train`: a decoder-only Transformer over bytes of text. Checked at birth.
+
+Defaults are the preset `tiny`. Types are the reader's business; the rules here are those that types cannot say, and
+each raises `SpecError` with the field's path.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
-from orchestrator.domain.programs.presets import TRAIN_PRESETS
-from orchestrator.domain.programs.reading import build, merge
+from orchestrator.domain.spec import STRICT, SpecError
 
 BYTES = 256
 """Size of the vocabulary: text is trained on byte by byte."""
@@ -28,6 +29,8 @@ class Compute(Enum):
 class ModelConfig:
     """Sizes of the Transformer; the letters are those of the code's array names."""
 
+    __pydantic_config__ = STRICT
+
     T: int = 64
     """tokens of context"""
     D: int = 96
@@ -43,9 +46,11 @@ class ModelConfig:
     def __post_init__(self) -> None:
         _positive(self, "T", "D", "H", "L", "F")
         if self.D % self.H:
-            raise ValueError(f"D={self.D} is not divisible by H={self.H}")
+            raise SpecError("D", f"D={self.D} is not divisible by H={self.H}")
         if self.K % 2:
-            raise ValueError(f"D={self.D} over H={self.H} heads is {self.K} wide: rotary positions need an even width")
+            raise SpecError(
+                "D", f"D={self.D} over H={self.H} heads is {self.K} wide: rotary positions need an even width"
+            )
 
     @property
     def K(self) -> int:  # noqa: N802  # a size letter like the others
@@ -56,6 +61,8 @@ class ModelConfig:
 @dataclass(frozen=True, slots=True)
 class DataConfig:
     """Which text, and how much of it a step takes."""
+
+    __pydantic_config__ = STRICT
 
     batch: int = 16
     """sequences per step, over all devices"""
@@ -70,6 +77,8 @@ class DataConfig:
 @dataclass(frozen=True, slots=True)
 class OptimizerConfig:
     """AdamW with warm-up, cosine decay and clipping by the global norm."""
+
+    __pydantic_config__ = STRICT
 
     learning_rate: float = 3e-3
     """the peak, reached after the warm-up"""
@@ -87,19 +96,23 @@ class OptimizerConfig:
         _positive(self, "learning_rate", "clip_norm")
         for name in ("b1", "b2"):
             if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} is not within 0 and 1")
+                raise SpecError(name, f"{name}={getattr(self, name)} is not within 0 and 1")
         if not 0 <= self.final_fraction <= 1:
-            raise ValueError(f"final_fraction={self.final_fraction} is not within 0 and 1")
+            raise SpecError("final_fraction", f"final_fraction={self.final_fraction} is not within 0 and 1")
         for name in ("weight_decay", "warmup_steps"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name}={getattr(self, name)} must not be negative")
+                raise SpecError(name, f"{name}={getattr(self, name)} must not be negative")
         if self.decay_steps is not None and self.decay_steps <= self.warmup_steps:
-            raise ValueError(f"decay_steps={self.decay_steps} must be more than warmup_steps={self.warmup_steps}")
+            raise SpecError(
+                "decay_steps", f"decay_steps={self.decay_steps} must be more than warmup_steps={self.warmup_steps}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class MeshConfig:
     """Devices per mesh axis; `fsdp` None takes all that the other two leave."""
+
+    __pydantic_config__ = STRICT
 
     data: int = 1
     fsdp: int | None = None
@@ -124,7 +137,8 @@ class MeshConfig:
 class TrainConfig:
     """Everything that decides a run. Two runs with equal configs, text and device counts give equal numbers."""
 
-    preset: str = "tiny"
+    __pydantic_config__ = STRICT
+
     seed: int = 0
     steps: int = 400
     checkpoint_every: int = 50
@@ -139,9 +153,9 @@ class TrainConfig:
     def __post_init__(self) -> None:
         _positive(self, "steps", "checkpoint_every", "report_every")
         if self.seed < 0:
-            raise ValueError(f"seed={self.seed} must not be negative")
+            raise SpecError("seed", f"seed={self.seed} must not be negative")
         if self.schedule_steps <= self.optimizer.warmup_steps:
-            raise ValueError(f"steps={self.steps} must be more than warmup_steps={self.optimizer.warmup_steps}")
+            raise SpecError("steps", f"steps={self.steps} must be more than warmup_steps={self.optimizer.warmup_steps}")
 
     @property
     def schedule_steps(self) -> int:
@@ -149,21 +163,8 @@ class TrainConfig:
         return self.optimizer.decay_steps or self.steps
 
 
-def parse(data: Mapping[str, Any]) -> TrainConfig:
-    """The config that `data` describes: its preset (default `tiny`) with its other keys over it.
-
-    Raises ValueError with the path of what is wrong.
-    """
-    if not isinstance(data, Mapping):
-        raise ValueError(f"config must be a mapping, not {data!r}")
-    preset = data.get("preset", "tiny")
-    if preset not in TRAIN_PRESETS:
-        raise ValueError(f"config.preset={preset!r} is not one of {', '.join(TRAIN_PRESETS)}")
-    return build(TrainConfig, merge(TRAIN_PRESETS[preset], data))
-
-
 def _positive(config: object, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if not value > 0 or math.isinf(value):
-            raise ValueError(f"{name}={value} must be more than 0")
+            raise SpecError(name, f"{name}={value} must be more than 0")

@@ -7,20 +7,16 @@ from sqlalchemy import select
 from orchestrator.domain.fleet import Limit
 from orchestrator.domain.lifecycle import TERMINAL, JobState
 from orchestrator.domain.sharing import Health
+from orchestrator.scheduler.policy import DEFAULT
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
 from orchestrator.store.queries import jobs as jobs_queries
-from orchestrator.store.queries import restrictions
-from orchestrator.store.schema import attempts, clusters, facts, jobs, meta, progress, slices
+from orchestrator.store.queries import people, restrictions, sharing
+from orchestrator.store.schema import attempts, clusters, facts, jobs, progress, slices
 from orchestrator.world import World
 
 _FACTS_AT_ONCE: Final = 1000
 """The oldest; what is left is read by the next tick, which follows at once."""
-
-
-async def revision(tx: ReadTx) -> int:
-    """Raised by every write that may change a decision."""
-    return int((await tx.ask(select(meta.c.revision))).scalar_one())
 
 
 async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
@@ -28,26 +24,31 @@ async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
     open_jobs = select(jobs).where(jobs.c.state.not_in(sorted(TERMINAL))).order_by(jobs.c.row_id)
     live_progress = select(progress).join(attempts, attempts.c.id == progress.c.attempt_id).where(live)
     reports = [rows.progress_of(row) for row in (await tx.ask(live_progress)).mappings()]
-    waiting = [rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings()]
-    awaited = {one.job for job in waiting if job.state is JobState.BLOCKED for one in job.spec.after.each}
     known = tuple(rows.slice_of(r) for r in (await tx.ask(select(slices).order_by(slices.c.id))).mappings())
     imposed = await restrictions.all_restrictions(tx)
     arrived = select(facts).order_by(facts.c.row_id).limit(_FACTS_AT_ONCE)
+    unfinished = tuple(rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings())
+    awaited = {one.job for job in unfinished if job.state is JobState.BLOCKED for one in job.spec.after.each}
+    running = tuple(
+        rows.attempt_of(row)
+        for row in (await tx.ask(select(attempts).where(live).order_by(attempts.c.ordered_at_ms))).mappings()
+    )
+    project_of = {str(job.id): job.spec.project for job in unfinished}
     return World(
         now_ms=now_ms,
         epoch=epoch,
-        jobs=tuple(waiting),
-        attempts=tuple(
-            rows.attempt_of(row)
-            for row in (await tx.ask(select(attempts).where(live).order_by(attempts.c.ordered_at_ms))).mappings()
-        ),
+        jobs=unfinished,
+        attempts=running,
         progress={report.attempt_id: report for report in reports},
         slices=known,
         clusters=tuple(rows.cluster_of(r) for r in (await tx.ask(select(clusters).order_by(clusters.c.id))).mappings()),
         facts=tuple(rows.fact_of(row) for row in (await tx.ask(arrived)).mappings()),
+        projects=await sharing.projects(tx, running, project_of, now_ms, DEFAULT.usage_half_life_ms),
+        history=await sharing.history(tx),
+        quotas=await people.all_quotas(tx),
         health={s.id: Health.QUARANTINED for s in known if any(one.covers(s.id, s.pool) for one in imposed)},
         draining=frozenset(
             s.id for s in known if any(one.limit is Limit.DRAINING and one.covers(s.id, s.pool) for one in imposed)
         ),
-        ended=await jobs_queries.states_of(tx, awaited - {job.id for job in waiting}),
+        ended=await jobs_queries.states_of(tx, awaited - {job.id for job in unfinished}),
     )

@@ -96,6 +96,8 @@ jobs = Table(
     Column("array_id", Text),
     Column("array_index", Integer),
     Column("array_limit", Integer),
+    Column("evictions", Integer, nullable=False, server_default=text("0")),
+    Column("resize_to", Integer),
     UniqueConstraint("id"),
     one_of("state", JobState),
     one_of("desired", Desired),
@@ -142,6 +144,7 @@ attempts = Table(
     Column("cause", Text),
     UniqueConstraint("job_id", "number"),
     CheckConstraint("(ended_at_ms IS NULL) = (reason IS NULL)", name="ends_with_a_reason"),
+    Index("ix_attempts_ended_at_ms", "ended_at_ms"),
     Index("uq_attempts_one_live", "job_id", unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE),
 )
 
@@ -211,6 +214,7 @@ progress = Table(
     Column("resumed_step", BigInteger),
     Column("first_step_at_ms", BigInteger),
     Column("last_report_at_ms", BigInteger),
+    Column("committed_at_ms", BigInteger),
 )
 
 points = Table(

@@ -2,60 +2,75 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from orchestrator.domain.programs import PROGRAMS
+from jobs.train.config import parse
+from orchestrator.domain.programs import fill_in
 from orchestrator.domain.programs.presets import TRAIN_PRESETS
-from orchestrator.domain.programs.train import Compute, MeshConfig, OptimizerConfig, TrainConfig, parse
+from orchestrator.domain.programs.train import Compute, MeshConfig, OptimizerConfig, TrainConfig
+from orchestrator.domain.spec import SpecError
+from workers.rank.failure import InvalidProgram
 
 
-def test_the_program_is_found_by_name_and_nothing_given_is_the_tiny_preset():
-    assert PROGRAMS["train"]({}) == TrainConfig(preset="tiny")
+def test_nothing_written_is_the_tiny_preset():
+    assert fill_in("train", {"preset": "tiny"}) == {}
+    assert parse("{}") == TrainConfig()
 
 
 def test_keys_go_over_the_preset():
-    config = parse(
-        {"preset": "small", "steps": 7000, "model": {"L": 3, "compute": "bfloat16"}, "data": {"paths": ["a"]}}
-    )
-    assert (config.preset, config.steps, config.model.L, config.model.D) == ("small", 7000, 3, 768)
+    written = {"preset": "small", "steps": 7000, "model": {"L": 3, "compute": "bfloat16"}, "data": {"paths": ["a"]}}
+    config = parse(json.dumps(fill_in("train", written)))
+    assert (config.steps, config.model.L, config.model.D) == (7000, 3, 768)
     assert (config.model.compute, config.data.paths, config.data.batch) == (Compute.BFLOAT16, ("a",), 64)
+    assert written["preset"] == "small"
 
 
 @pytest.mark.parametrize("preset", TRAIN_PRESETS)
 def test_every_preset_is_valid(preset):
-    assert parse({"preset": preset}).preset == preset
+    parse(json.dumps(fill_in("train", {"preset": preset})))
+
+
+@pytest.mark.parametrize("preset", ["huge", ["tiny"], None])
+def test_a_preset_that_is_not_there_is_refused_with_those_that_are(preset):
+    with pytest.raises(SpecError, match="is not a preset; there are tiny, small, base"):
+        fill_in("train", {"preset": preset})
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"stpes": 5}, "config.stpes is not a setting; did you mean 'steps'?"),
-        ({"model": {"width": 5}}, "config.model.width is not a setting; known keys: T, D, H, L, F, compute"),
-        ({"model": {"D": 100, "H": 12}}, "config.model: D=100 is not divisible by H=12"),
+        ({"preset": "tiny"}, "config.preset: Unexpected keyword argument"),
+        ({"model": {"D": 100, "H": 12}}, "config.model.D: D=100 is not divisible by H=12"),
         (
             {"model": {"D": 36, "H": 12}},
-            "config.model: D=36 over H=12 heads is 3 wide: rotary positions need an even width",
+            "config.model.D: D=36 over H=12 heads is 3 wide: rotary positions need an even width",
         ),
-        ({"model": {"L": 0}}, "config.model: L=0 must be more than 0"),
-        ({"model": {"compute": "int8"}}, "config.model.compute='int8' is not one of auto, float32, bfloat16"),
-        ({"steps": "5"}, "config.steps='5' is not of type int"),
-        ({"steps": True}, "config.steps=True is not of type int"),
-        ({"steps": 20}, "config: steps=20 must be more than warmup_steps=20"),
-        ({"seed": -1}, "config: seed=-1 must not be negative"),
-        ({"preset": "huge"}, "config.preset='huge' is not one of tiny, small, base"),
-        ({"model": 5}, "config.model must be a mapping, not 5"),
-        ({"data": {"paths": "a.txt"}}, "config.data.paths must be a list, not 'a.txt'"),
-        ({"optimizer": {"b2": 1}}, "config.optimizer: b2=1.0 is not within 0 and 1"),
-        ({"optimizer": {"weight_decay": -0.1}}, "config.optimizer: weight_decay=-0.1 must not be negative"),
-        ({"optimizer": {"learning_rate": float("nan")}}, "config.optimizer: learning_rate=nan must be more than 0"),
-        ({"optimizer": {"decay_steps": 9}}, "config.optimizer: decay_steps=9 must be more than warmup_steps=20"),
-        ([], "config must be a mapping, not []"),
+        ({"model": {"L": 0}}, "config.model.L: L=0 must be more than 0"),
+        ({"steps": "5"}, "config.steps: Input should be a valid integer"),
+        ({"steps": 20}, "config.steps: steps=20 must be more than warmup_steps=20"),
+        ({"seed": -1}, "config.seed: seed=-1 must not be negative"),
+        ({"optimizer": {"b2": 1}}, "config.optimizer.b2: b2=1.0 is not within 0 and 1"),
+        (
+            {"optimizer": {"weight_decay": -0.1}},
+            "config.optimizer.weight_decay: weight_decay=-0.1 must not be negative",
+        ),
+        (
+            {"optimizer": {"decay_steps": 9}},
+            "config.optimizer.decay_steps: decay_steps=9 must be more than warmup_steps=20",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(given, message):
-    with pytest.raises(ValueError) as refused:  # noqa: PT011  # the whole message is compared
-        parse(given)
+    with pytest.raises(InvalidProgram) as refused:
+        parse(json.dumps(given))
     assert str(refused.value) == message
+
+
+def test_a_number_that_is_none_is_refused():
+    with pytest.raises(SpecError, match="learning_rate=nan must be more than 0"):
+        OptimizerConfig(learning_rate=float("nan"))
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_an_invalid_config_ends_the_rank_with_that_reason(gang, tmp_path, config
     assert refused.exit_codes() == [1]
     (failure,) = refused.records("failure")
     assert failure["reason"] == "invalid_program"
-    assert failure["message"] == "config.model: D=30 is not divisible by H=4"
+    assert failure["message"] == "config.model.D: D=30 is not divisible by H=4"
 
 
 def test_a_notice_ends_a_run_at_a_saved_step_and_a_lost_step_is_never_a_fresh_start(gang, tmp_path):

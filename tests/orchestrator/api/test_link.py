@@ -1,8 +1,10 @@
 import asyncio
+import json
 
 import pytest
 
 from orchestrator.api import link
+from orchestrator.api.configs import whole_config
 from orchestrator.domain.ids import AttemptId
 from orchestrator.domain.job import RankStarted
 from orchestrator.protocol import ORDERS, GangReady, Orders
@@ -18,15 +20,24 @@ async def orders(rig: Rig, revision: int | None = None) -> Orders | None:
 
 
 async def test_orders_hold_all_that_a_supervisor_needs(rig: Rig) -> None:
-    program = {"builtin": "train", "config": {"steps": 30}}
+    program = {"builtin": "train", "config": {"preset": "small", "steps": 3000, "model": {"L": 3}}}
     job = await rig.running(program=program, checkpoint={"every_steps": 7}, env_vars={"A": "1"})
     found = await orders(rig)
     assert found is not None
     (run,) = found.runs
     assert (run.job_id, run.attempt_id, run.number) == (job["id"], job["attempt"]["id"], 1)
-    assert (run.program.builtin, run.program.config_json, run.program.command) == ("train", '{"steps": 30}', ())
+    assert (run.program.builtin, run.program.command) == ("train", ())
+    assert job["spec"]["program"]["config"] == program["config"]
+    whole = json.loads(run.program.config_json or "")
+    assert (whole["steps"], whole["model"]["L"], whole["model"]["D"], whole["optimizer"]["b2"]) == (3000, 3, 768, 0.95)
+    assert "preset" not in whole
     assert (run.checkpoint.root, run.checkpoint.every_steps) == (f"gs://bucket/root/{job['id']}", 7)
     assert (run.slices, run.env_vars, run.stop) == (("pool-0",), {"A": "1"}, None)
+
+
+async def test_a_config_that_this_version_refuses_goes_as_it_was_written_and_holds_no_order_back() -> None:
+    assert whole_config("train", {"preset": "gone", "steps": 3}) == '{"preset": "gone", "steps": 3}'
+    assert whole_config("train", {"dropped": 1}) == '{"dropped": 1}'
 
 
 async def test_a_cancelled_job_is_ordered_to_stop_with_its_grace(rig: Rig) -> None:

@@ -44,7 +44,12 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"program": {"command": ["a\0b"]}}, "program.command[0]", "zero bytes"),
     ({"program": {"builtin": "trian"}}, "program.builtin", "train"),
     (builtin(steps=-1), "program.config.steps", "more than 0"),
-    (builtin(steps="many"), "program.config.steps", "int"),
+    (builtin(steps="many"), "program.config.steps", "integer"),
+    (builtin(steps=True), "program.config.steps", "integer"),
+    (builtin(model=5), "program.config.model", "object"),
+    (builtin(model={"width": 5}), "program.config.model.width", "known: T, D, H"),
+    (builtin(model={"compute": "int8"}), "program.config.model.compute", "bfloat16"),
+    (builtin(data={"paths": "a.txt"}), "program.config.data.paths", "array"),
     (builtin(step=5), "program.config.step", "did you mean 'steps'"),
     (builtin(model={"D": 100, "H": 12}), "program.config.model.D", "divisible"),
     (builtin(preset="huge"), "program.config.preset", "tiny"),
@@ -59,6 +64,12 @@ async def test_a_wrong_field_is_refused_with_its_path(rig: Rig, fields: dict[str
     faults = {fault["path"]: fault["message"] for fault in answer.json()["errors"]}
     assert says in faults[path]
     assert await rig.job_count() == 0
+
+
+async def test_faults_of_a_spec_and_of_its_config_are_told_together(rig: Rig) -> None:
+    answer = await rig.user.post("/api/v1/jobs", json=SPEC | builtin(step=5, model={"L": 0}) | {"name": "Big Name"})
+    paths = {fault["path"] for fault in answer.json()["errors"]}
+    assert paths == {"name", "program.config.step", "program.config.model.L"}
 
 
 WHOLE = json.dumps(SPEC).encode()

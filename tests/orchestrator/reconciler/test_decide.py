@@ -179,6 +179,38 @@ def test_a_cancelled_job_ends_cancelled_however_its_gang_ended(state, exits):
     assert only(decided(world)).job.state is JobState.CANCELLED
 
 
+@pytest.mark.parametrize("reason", [Reason.EVICTED, Reason.TIMEOUT, Reason.RESIZED])
+def test_a_gang_that_is_done_before_its_stop_reaches_it_has_succeeded(reason):
+    world = a_world(
+        a_job(state=STOPPING), attempts=(an_attempt(stop=a_stop(reason)),), facts=(ended(an_exit(0), an_exit(1)),)
+    )
+    assert only(decided(world)).job.state is JobState.SUCCEEDED
+
+
+def test_an_eviction_is_a_stop_order_with_grace_and_a_free_restart_at_the_head_of_the_band():
+    low = a_job("job_1", state=RUNNING, priority="batch/0", grace="20s")
+    urgent = a_job("job_2", priority="production/0")
+    running = an_attempt(ordered_at_ms=NOW - 600_000)
+    changes = decided(a_world(low, urgent, attempts=(running,), slices=(a_slice(),)))
+    stopped = next(change for change in changes.jobs if change.job.id == "job_1")
+    assert (stopped.job.state, stopped.attempt.stop.reason, stopped.attempt.stop.grace_ms) == (
+        STOPPING,
+        Reason.EVICTED,
+        20_000,
+    )
+    assert "evicted for job_2" in stopped.events[0].message
+    gone = ended(an_exit(0, signal=15, ordered=True), an_exit(1, signal=15, ordered=True), trouble="evicted")
+    after = decided(a_world(stopped.job, urgent, attempts=(stopped.attempt,), slices=(a_slice(),), facts=(gone,)))
+    back, started = after.jobs
+    assert (back.job.state, back.job.charges, back.job.evictions) == (QUEUED, Charges(), 1)
+    assert started.started.slices == ("pool-0",)
+
+
+def test_an_expected_runtime_lets_a_job_pass_one_that_waits_for_more():
+    big, small = a_job("big", slices="v5e:4x4", at=NOW - 9), a_job("small", expected_runtime="1m", at=NOW - 8)
+    assert decided(a_world(big, small, slices=(a_slice(),))).jobs[0].job.id == "small"
+
+
 def test_time_runs_out():
     job = a_job(state=RUNNING, max_runtime="1s", started_at_ms=NOW - 1000)
     change = only(decided(a_world(job, attempts=(an_attempt(),))))
@@ -221,6 +253,12 @@ def test_slices_come_and_go():
     assert (left.slice.state, left.slice.message, left.events[0].kind) == (SliceState.DOWN, "host 1 died", "slice.down")
     (repeated,) = decided(a_world(slices=(joined.slice,), facts=(up,))).slices
     assert repeated.events == ()
+
+
+def test_a_slice_of_a_shape_that_nobody_knows_is_passed_over():
+    up = SliceUp("slice_up", "pool-0", "inc-1", "pool", "v99:2x4", "spot", (), NOW)
+    changes = decided(a_world(a_job(), facts=(up,)))
+    assert (changes.slices, changes.ignored) == ((), (1,))
 
 
 def test_a_slice_that_joins_takes_a_waiting_job_in_the_same_tick():

@@ -3,31 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.ids import ClusterId, JobId, SliceId
 from orchestrator.domain.spec import Band, Capacity
-from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.scheduler.fit import MisfitKind
-from orchestrator.scheduler.plan import Plan, plan
-from orchestrator.scheduler.snapshot import OfferedSlice, Snapshot, WaitingJob
-
-
-def wants(id="a", slices="v5e:2x4", at=0, band=Band.NORMAL, rank=0, capacity=Capacity.ANY) -> WaitingJob:
-    choices = (slices,) if isinstance(slices, str) else slices
-    parsed = tuple(SliceRequest.parse(text) for text in choices)
-    return WaitingJob(JobId(id), parsed, capacity, band, rank, at)
-
-
-def offer(id="s0", shape="v5e:2x4", pool="p", free=True, cluster="c", capacity="spot") -> OfferedSlice:
-    return OfferedSlice(SliceId(id), ClusterId(cluster), pool, SliceShape.parse(shape), capacity, free)
-
-
-def planned(*things) -> Plan:
-    jobs = tuple(thing for thing in things if isinstance(thing, WaitingJob))
-    return plan(Snapshot(jobs, tuple(thing for thing in things if isinstance(thing, OfferedSlice))))
-
-
-def placed(decided: Plan) -> dict[str, tuple[str, ...]]:
-    return {start.job_id: start.placement.slices for start in decided.starts}
+from tests.scheduling import offer, placed, planned, wants
 
 
 def test_a_job_starts_on_a_free_slice_of_its_shape():

@@ -1,32 +1,28 @@
 """What tests of the cluster hold in their hands: a rig of processes, orders, and waiting for things to be seen."""
 
-import json
-import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
 from orchestrator.protocol import CheckpointOrder, ProgramOrder, RunOrder, SliceDown, SliceUp, StopOrder
+from tests.emulated import Emulated, until
 from tests.workers.cluster.control_plane import ControlPlane
 
-T = TypeVar("T")
 TOKEN = "cluster-token"
 
 
 @dataclass
 class Rig:
-    """An emulated cluster of two 2-host slices, its cluster process, and a control plane that the test plays."""
+    """The emulated cluster's process, and a control plane that the test plays."""
 
     plane: ControlPlane
     state_dir: Path
-    emulator: subprocess.Popen[bytes]
-    cluster: subprocess.Popen[bytes] | None = None
+    emulated: Emulated
+    cluster: psutil.Popen | None = None
 
     @property
     def work_dir(self) -> Path:
@@ -37,16 +33,15 @@ class Rig:
         arguments = {
             "--server": self.plane.url,
             "--token-file": str(self.state_dir / "token"),
-            "--cluster-file": str(self.state_dir / "cluster.json"),
+            "--cluster-file": str(self.emulated.cluster_file),
             "--work-dir": str(self.work_dir),
         }
         with (self.state_dir / "cluster-process.log").open("ab") as log:
             command = [sys.executable, "-m", "workers.cluster", *(word for pair in arguments.items() for word in pair)]
-            self.cluster = subprocess.Popen(command, stderr=log, stdout=log, start_new_session=True)
+            self.cluster = psutil.Popen(command, stderr=log, stdout=log, start_new_session=True)
 
     def host(self, slice_id: str, host: int) -> dict[str, Any]:
-        hosts = json.loads((self.state_dir / "cluster.json").read_text())["hosts"]
-        return next(h for h in hosts if (h["slice"], h["host"]) == (slice_id, host))
+        return self.emulated.host(slice_id, host)
 
     def wait_for_slice(self, slice_id: str) -> SliceUp:
         """The slice's present reservation: up, and not down since."""
@@ -75,21 +70,3 @@ def an_order(
         token=f"token-of-{attempt_id}",
         stop=stop,
     )
-
-
-def until(look: Callable[[], T | None], what: str, timeout_s: float = 60.0) -> T:
-    """The first answer of `look` that is not None."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if (found := look()) is not None:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {timeout_s} s: {what}")
-
-
-def runs(process: psutil.Process) -> bool:
-    """Whether the process executes; a zombie does not."""
-    try:
-        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

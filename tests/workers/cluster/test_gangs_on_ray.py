@@ -8,7 +8,8 @@ import psutil
 import pytest
 
 from orchestrator.protocol import FactBody, GangEnded, GangReady, SliceDown, SliceUp, StopOrder
-from tests.workers.cluster.rig import Rig, an_order, until
+from tests.emulated import until
+from tests.workers.cluster.rig import Rig, an_order
 from workers.host.drill import kill_host, kill_raylet_only
 
 pytestmark = pytest.mark.ray
@@ -104,11 +105,15 @@ def test_reports_that_are_refused_end_the_attempt(rig: Rig) -> None:
 
 
 def test_a_host_whose_raylet_alone_dies_is_lost_and_its_rank_ends(rig: Rig) -> None:
-    lose_host_1(rig, FIRST, "orphaned", kill_raylet_only)
-
-
-def test_a_lost_host_ends_the_gang_and_takes_the_slice_away(rig: Rig) -> None:
-    lose_host_1(rig, SECOND, "bereft", kill_host)
+    rig.wait_for_slice(FIRST)
+    rig.plane.order(an_order("orphaned", FIRST, *SLEEP))
+    pids(rig, "orphaned")
+    kill_raylet_only(rig.host(FIRST, 1)["raylet_pid"])
+    found = ended(rig, "orphaned")
+    assert (found.trouble, found.last_sign_at_ms is not None) == (None, True)
+    assert [(rank.rank, rank.lost, rank.ordered) for rank in found.exits] == [(0, False, True), (1, True, False)]
+    assert not ranks_of("orphaned")
+    rig.plane.wait_for(lambda body: (isinstance(body, SliceDown) and body.slice_id == FIRST) or None, "it is down")
 
 
 def test_a_slice_whose_hosts_came_back_is_reserved_anew_and_runs(rig: Rig) -> None:
@@ -157,20 +162,6 @@ def test_host_0_takes_the_supervisor_with_it_and_the_slice_is_lost(rig: Rig) -> 
     assert [(rank.rank, rank.lost) for rank in found.exits] == [(0, True)]
     assert not ranks_of("headless")
     assert rig.wait_for_slice(SECOND).incarnation != up.incarnation
-
-
-def lose_host_1(rig: Rig, slice_id: str, attempt_id: str, kill) -> None:  # type: ignore[no-untyped-def]
-    rig.wait_for_slice(slice_id)
-    rig.plane.order(an_order(attempt_id, slice_id, *SLEEP))
-    pids(rig, attempt_id)
-    kill(rig.host(slice_id, 1)["raylet_pid"])
-    found = ended(rig, attempt_id)
-    assert (found.trouble, found.last_sign_at_ms is not None) == (None, True)
-    assert [(rank.rank, rank.lost, rank.ordered) for rank in found.exits] == [(0, False, True), (1, True, False)]
-    assert not ranks_of(attempt_id)
-    rig.plane.wait_for(
-        lambda body: (isinstance(body, SliceDown) and body.slice_id == slice_id) or None, f"{slice_id} is down"
-    )
 
 
 def ranks_of(attempt_id: str) -> list[int]:

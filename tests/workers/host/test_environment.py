@@ -7,7 +7,7 @@ from workers.host.environment import argv, rank_environment
 from workers.host.messages import HostOrder, RankOrder
 from workers.rank.context import RankContext
 
-HOST = HostOrder("slice-a", 1, 4, True, "/work")
+HOST = HostOrder("slice-a", 1, 4, True, "/srv")
 
 
 def an_order(env_vars: dict[str, str] | None = None, builtin: str | None = None) -> RankOrder:
@@ -16,7 +16,7 @@ def an_order(env_vars: dict[str, str] | None = None, builtin: str | None = None)
 
 
 def environment(base: dict[str, str], order: RankOrder) -> dict[str, str]:
-    return rank_environment(base, HOST, order, folder=Path("/work/a"), compile_cache=Path("/work/cache"))
+    return rank_environment(base, HOST, order, folder=Path("/srv/a"), compile_cache=Path("/srv/cache"))
 
 
 def test_the_rank_can_read_who_it_is() -> None:
@@ -29,7 +29,7 @@ def test_the_rank_can_read_who_it_is() -> None:
         2,
     )
     assert (context.slice, context.host, context.coordinator) == ("slice-a", "1", "127.0.0.1:23000")
-    assert (context.spool, context.config) == (Path("/work/a/spool.jsonl"), Path("/work/a/config.json"))
+    assert (context.spool, context.config) == (Path("/srv/a/spool.jsonl"), Path("/srv/a/config.json"))
     assert context.checkpoint_every_steps == 50
 
 

@@ -13,9 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -46,6 +44,7 @@ RAY_SETTINGS: Final = {
     "RAY_health_check_failure_threshold": "5",
     "RAY_memory_monitor_refresh_ms": "0",  # it would kill an agent for what its rank allocates
     "RAY_worker_oom_score_adjustment": "0",  # the kernel shall take the rank, not the agent
+    "RAY_worker_niceness": "0",  # Ray's 15 would pass on to the ranks, which are the point of the host
     "RAY_prestart_worker_first_driver": "0",
     "RAY_enable_metrics_collection": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -73,22 +72,13 @@ def main(arguments: list[str] | None = None) -> int:
     state_dir.mkdir(parents=True, exist_ok=True)
     description = state_dir / "cluster.json"
     description.unlink(missing_ok=True)
-    ended = threading.Event()
-
-    def end(_signal: int, _frame: object) -> None:
-        ended.set()
-        raise SystemExit(0)
-
-    with _fresh_temp_dir(state_dir) as temp_dir, _no_process_left():
-        signal.signal(signal.SIGTERM, end)
-        signal.signal(signal.SIGINT, end)
+    with contextlib.suppress(SystemExit), _fresh_temp_dir(state_dir) as temp_dir, _no_process_left():
+        _end_on_signals()
         cluster = EmulatedCluster(options, temp_dir)
-        # Ray installs a SIGTERM handler of its own with each node.
-        signal.signal(signal.SIGTERM, end)
-        signal.signal(signal.SIGINT, end)
         try:
             _write(description, cluster.describe())
-            while not ended.wait(1.0):
+            while True:
+                time.sleep(1.0)
                 if cluster.tend():
                     _write(description, cluster.describe())
         finally:
@@ -200,15 +190,30 @@ def _patiently(start: Callable[[], T]) -> T:
     """Call `start` until it succeeds, a few times; what a failed try left running is killed.
 
     Ray gives a node 30 s, which cannot be set and is too short while other processes keep all cores busy.
+
+    Raises:
+        TimeoutError: no try succeeded.
     """
     before = set(psutil.Process().children(recursive=True))
-    for _ in range(START_TRIES - 1):
+    for _ in range(START_TRIES):
         try:
-            return start()
+            started = start()
+            _end_on_signals()
+            return started
         except Exception as error:  # noqa: BLE001  Ray raises nothing narrower
             log.warning("a Ray node did not start, trying again: %s", error)
             end_all(set(psutil.Process().children(recursive=True)) - before, timeout_s=20)
-    return start()
+    raise TimeoutError(f"a Ray node did not start in {START_TRIES} tries")
+
+
+def _end_on_signals() -> None:
+    """Take back the signals: with each node Ray puts in a SIGTERM handler that drains for up to 30 s."""
+
+    def end(_signal: int, _frame: object) -> None:
+        raise SystemExit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
 
 
 def _raylet(node: Any) -> subprocess.Popen[bytes]:
@@ -224,4 +229,6 @@ def _write(path: Path, description: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    logging.shutdown()
+    os._exit(code)  # all is ended; Ray's exit hooks would wait for nodes that are gone

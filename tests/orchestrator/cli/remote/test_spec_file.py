@@ -60,7 +60,7 @@ def _nested_aliases() -> bytes:
         (b"a: [1,\nb: 2", "not valid YAML"),
         (b"a: \x01", "not YAML text"),
         (b"\xff\xfe\x00", "not YAML text"),
-        (b"[" * 5000, "not valid YAML"),
+        (b"[" * 1000, "not valid YAML"),
         (b"when: 2020-13-45", "not valid YAML"),
         (b"a: &a [*a]", "not valid YAML"),
         (_nested_aliases(), "more than 20000 fields"),
