@@ -12,15 +12,19 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Final
 
+import httpx
 import structlog
 import uvicorn
 
 from orchestrator.api.app import create_app
 from orchestrator.api.deps import Deps
+from orchestrator.chores.loop import MESSAGES_MS, SWEEPS_MS, keep_doing
+from orchestrator.chores.sweep import Sweeper
+from orchestrator.chores.webhooks import Messenger
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.domain.errors import Unavailable
 from orchestrator.reconciler.decide import decide
@@ -88,6 +92,7 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
     _stop_on_signals(server, deps)
     leading = Leadership(deps.database, deps.clock, random_id("server"), settings.lease_ms)
     ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run(deps.stopping))
+    chores = asyncio.gather(*_chores(settings, deps, leading))
     ticking.add_done_callback(lambda _: _stop(server, deps))
     describe = asyncio.create_task(_describe_once_up(server, settings, listening, deps.clock))
     try:
@@ -97,9 +102,20 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
         _stop(server, deps)
         async with asyncio.timeout(_LAST_TICK_S):
             await ticking
+            await chores
         with contextlib.suppress(Unavailable):
             await leading.leave()
     log.info("stopped")
+
+
+def _chores(settings: Settings, deps: Deps, leading: Leadership) -> Iterator[Coroutine[None, None, None]]:
+    """What the leader does besides ticking."""
+    # Redirects are not followed and proxies not asked: a webhook's address is a user's, and reaches what it names.
+    http = httpx.AsyncClient(follow_redirects=False, trust_env=False)
+    messenger = Messenger(deps.database, deps.clock, deps.seal, http)
+    sweeper = Sweeper(deps.database, deps.blobs, deps.clock, settings.kept)
+    for chore, every_ms in ((messenger.run_once, MESSAGES_MS), (sweeper.run_once, SWEEPS_MS)):
+        yield keep_doing(chore, every_ms, lambda: leading.held is not None, deps.clock, deps.stopping)
 
 
 class _Server(uvicorn.Server):

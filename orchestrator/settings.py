@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.store.commands.retention import Kept
+
 
 class BadSettings(Exception):
     """The settings do not fit together; the message says what to change."""
@@ -25,6 +27,8 @@ class Settings:
     """Folder of logs and other files; replicas share it."""
     server_key_file: Path
     """Attempt tokens and sealed secrets rest on this key; replicas share it. Made if it is not there."""
+    kept: Kept
+    """For how long events, metrics and logs are kept."""
     lease_ms: int
     """How long a leader's lease row may stand still before another process takes over."""
 
@@ -56,6 +60,8 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     parser.add_argument("--checkpoint-root", help="folder or gs:// address; default: in the state folder")
     parser.add_argument("--blobs", type=Path, help="folder that replicas share; default: in the state folder")
     parser.add_argument("--server-key-file", type=Path, help="file that replicas share; default: in the state folder")
+    for what in ("events", "metrics", "logs"):
+        parser.add_argument(f"--keep-{what}-days", type=float, help="default: for ever")
     parser.add_argument("--lease-seconds", default=3.0, type=float)
     parser.add_argument("--allow-remote", action="store_true", help="listen on a host that is not loopback")
     given = parser.parse_args(argv)
@@ -71,5 +77,10 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         checkpoint_root=given.checkpoint_root or str(state_dir / "checkpoints"),
         blobs=(given.blobs or state_dir / "blobs").absolute(),
         server_key_file=(given.server_key_file or state_dir / "server.key").absolute(),
+        kept=Kept(_days_ms(given.keep_events_days), _days_ms(given.keep_metrics_days), _days_ms(given.keep_logs_days)),
         lease_ms=int(given.lease_seconds * 1000),
     )
+
+
+def _days_ms(days: float | None) -> int | None:
+    return None if days is None else int(days * 86_400_000)

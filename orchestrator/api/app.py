@@ -20,8 +20,10 @@ from orchestrator.api import (
     restrictions,
     secrets,
     tokens,
+    usage,
     users,
     verbs,
+    webhooks,
 )
 from orchestrator.api.deps import Deps
 
@@ -40,6 +42,8 @@ _ROUTERS = (
     projects.router,
     secrets.router,
     users.router,
+    usage.router,
+    webhooks.router,
     tokens.router,
     link.router,
     ingest.router,

@@ -48,6 +48,12 @@ async def raw_points(
     )
 
 
+async def names(tx: ReadTx, job_id: JobId) -> tuple[str, ...]:
+    """Of all series that the job has."""
+    asked = select(points.c.series).where(points.c.job_id == job_id).distinct().order_by(points.c.series)
+    return tuple((await tx.ask(asked)).scalars())
+
+
 async def resumed_steps(tx: ReadTx, job_id: JobId) -> dict[int, int]:
     """For each attempt number the step that it began from, if it has said so."""
     asked = (

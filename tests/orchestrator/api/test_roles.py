@@ -127,12 +127,8 @@ def with_project(body: dict[str, Any] | None, project: str) -> dict[str, Any] | 
 
 
 def test_the_table_has_every_route(rig: Rig) -> None:
-    routes = {
-        f"{method} {route.path}"
-        for route in rig.app.routes
-        for method in getattr(route, "methods", ())
-        if method != "HEAD"
-    }
+    paths = rig.app.openapi()["paths"]
+    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
     assert routes - OPEN - OTHERS == set(IN_PROJECT) | set(FOR_ALL) | set(FOR_GLOBAL_ADMINS)
 
 
