@@ -68,18 +68,22 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     if not is_loopback(given.host) and not given.allow_remote:
         raise BadSettings(f"{given.host} can be reached from other machines; add --allow-remote if that is meant")
     state_dir: Path = given.state_dir.absolute()
-    database_url = given.database_url or environ.get("PODWRIGHT_DATABASE_URL")
     return Settings(
         state_dir=state_dir,
         host=given.host,
         port=given.port,
-        database_url=database_url or f"sqlite+aiosqlite:///{state_dir / 'podwright.db'}",
+        database_url=database_url(given.database_url, state_dir, environ),
         checkpoint_root=given.checkpoint_root or str(state_dir / "checkpoints"),
         blobs=(given.blobs or state_dir / "blobs").absolute(),
         server_key_file=(given.server_key_file or state_dir / "server.key").absolute(),
         kept=Kept(_days_ms(given.keep_events_days), _days_ms(given.keep_metrics_days), _days_ms(given.keep_logs_days)),
         lease_ms=int(given.lease_seconds * 1000),
     )
+
+
+def database_url(given: str | None, state_dir: Path, environ: Mapping[str, str]) -> str:
+    """The database's address: as given, else as the environment says, else SQLite in the state folder."""
+    return given or environ.get("PODWRIGHT_DATABASE_URL") or f"sqlite+aiosqlite:///{state_dir / 'podwright.db'}"
 
 
 def _days_ms(days: float | None) -> int | None:

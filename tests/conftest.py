@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def postgres() -> Iterator[Postgres]:
             pytest.fail("no PostgreSQL was found, and in CI nothing may be skipped")
         pytest.skip("no PostgreSQL was found")
     with postgresql.running(programs) as server:
-        asyncio.run(_migrate(server.create(_TEMPLATE)))
+        with ThreadPoolExecutor(1) as thread:  # the first test to ask for it may have an event loop of its own
+            thread.submit(asyncio.run, _migrate(server.create(_TEMPLATE))).result()
         yield server
 
 

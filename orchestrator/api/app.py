@@ -15,8 +15,10 @@ from orchestrator.api import (
     link,
     logs,
     metrics,
+    openapi,
     problems,
     projects,
+    prometheus,
     restrictions,
     secrets,
     tokens,
@@ -48,6 +50,7 @@ _ROUTERS = (
     link.router,
     ingest.router,
     health.router,
+    prometheus.router,
 )
 
 
@@ -56,6 +59,11 @@ def create_app(deps: Deps) -> FastAPI:
     app = FastAPI(title="Podwright", openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None)
     app.state.deps = deps
     problems.install(app)
+    add_routes(app)
+    openapi.install(app)
+    return app
+
+
+def add_routes(app: FastAPI) -> None:
     for router in _ROUTERS:
         app.include_router(router)
-    return app

@@ -70,6 +70,12 @@ async def _admin(who: Annotated[Caller, Depends(_user)]) -> Caller:
     return who
 
 
+async def _reader(who: Annotated[Caller, Depends(_user)]) -> Caller:
+    if not who.admin:
+        raise Forbidden("this needs a token of a global admin, of any scope")
+    return who
+
+
 async def _cluster(owner: Annotated[Owner, Depends(_owner)]) -> ClusterId:
     if owner.cluster is None:
         raise Forbidden
@@ -89,5 +95,7 @@ async def _attempt(attempt_id: str, request: Request, deps: WithDeps) -> Attempt
 User = Annotated[Caller, Depends(_user)]
 """Anybody with a token of a user; what they may see and do, they say."""
 GlobalAdmin = Annotated[Caller, Depends(_admin)]
+GlobalReader = Annotated[Caller, Depends(_reader)]
+"""Sees what belongs to no project; for monitoring a token of scope read."""
 OfCluster = Annotated[ClusterId, Depends(_cluster)]
 OfAttempt = Annotated[AttemptId, Depends(_attempt)]

@@ -123,3 +123,34 @@ async def test_a_stream_goes_on_after_the_last_event_that_was_seen(rig: Rig) -> 
     third = await anext(stream)
     resumed = follow(rig.deps, job["id"], int(first.id or 0), rig.admin)
     assert [(await anext(resumed)).id, (await anext(resumed)).id] == [second.id, third.id]
+
+
+async def test_monitoring_sees_jobs_slices_and_the_leader(rig: Rig) -> None:
+    await rig.running()
+    answer = await rig.user.get("/api/v1/prometheus")
+    assert answer.headers["content-type"].startswith("text/plain")
+    for line in (
+        'podwright_jobs{state="STARTING"} 1.0',
+        'podwright_jobs{state="FAILED"} 0.0',
+        'podwright_slices{pool="pool",state="up"} 1.0',
+        "podwright_slices_busy 1.0",
+        "podwright_leader_epoch 1.0",
+    ):
+        assert line in answer.text.splitlines()
+
+
+async def test_a_project_sees_what_it_used(rig: Rig) -> None:
+    await rig.running()
+    used = (await rig.user.get("/api/v1/projects/default/usage")).json()
+    assert (used["chips_now"], used["attempts"], used["jobs"]) == (8, 1, {"STARTING": 1})
+
+
+async def test_series_are_thinned_and_keep_their_extremes(rig: Rig) -> None:
+    attempt_id = (await rig.running())["attempt"]["id"]
+    found = [float(step % 97) for step in range(2_000)]
+    records = [{"type": "metrics", "step": step, "values": {"loss": value}} for step, value in enumerate(found)]
+    await rig.post(attempt_id, spool(*records))
+    (series,) = (await strict(rig, "metrics?points_each=50"))["items"]
+    assert len(series["values"]) <= 50
+    assert (min(series["values"]), max(series["values"])) == (0.0, 96.0)
+    assert (await strict(rig, "metrics/names"))["items"] == ["loss"]

@@ -75,6 +75,7 @@ FOR_GLOBAL_ADMINS: dict[str, dict[str, Any] | None] = {
     "PUT /api/v1/projects/{project}/quotas/{pool}": {"guarantee_chips": 8},
     "DELETE /api/v1/projects/{project}/quotas/{pool}": None,
     "GET /api/v1/users": None,
+    "GET /api/v1/prometheus": None,
     "POST /api/v1/users": {"name": "new"},
     "GET /api/v1/users/{user}": None,
     "PATCH /api/v1/users/{user}": {"admin": False},
