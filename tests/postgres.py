@@ -16,8 +16,7 @@ from typing import Final
 import psycopg
 
 _DEADLINE_S: Final = 60
-# Nothing here outlives the tests: a crash of the machine may take it.
-_SET: Final = ("listen_addresses=", "fsync=off", "max_connections=200", "log_min_messages=fatal")
+_SET: Final = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal")
 
 
 class Postgres:
@@ -52,8 +51,11 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def running(programs: Path) -> Iterator[Postgres]:
-    """A fresh server; ended and removed afterwards. PostgreSQL refuses to run as root: then it runs as `nobody`."""
+def running(programs: Path, *, durable: bool = False) -> Iterator[Postgres]:
+    """A fresh server; ended and removed afterwards. PostgreSQL refuses to run as root: then it runs as `nobody`.
+
+    Nothing that tests write has to outlive a crash of the machine; benchmarks ask for it (`durable`).
+    """
     user = "nobody" if os.geteuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="podwright-pg-"))
     try:
@@ -62,7 +64,7 @@ def running(programs: Path) -> Iterator[Postgres]:
         data = folder / "data"
         made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
         subprocess.run(made, user=user, cwd=folder, check=True, capture_output=True)
-        options = [part for one in _SET for part in ("-c", one)]
+        options = [part for one in (*_SET, f"fsync={'on' if durable else 'off'}") for part in ("-c", one)]
         command = [programs / "postgres", "-D", data, "-k", folder, *options]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(command, user=user, cwd=folder, stdout=log, stderr=log)

@@ -37,7 +37,7 @@ async def test_a_copy_of_a_database_in_use_is_whole_and_private(tmp_path: Path) 
         assert whole.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-async def test_a_backup_never_writes_over_a_file(tmp_path: Path) -> None:
+def test_a_backup_never_writes_over_a_file(tmp_path: Path) -> None:
     (tmp_path / "copy.db").write_text("precious")
     with pytest.raises(BackupFailed, match="there already"):
         back_up(f"sqlite+aiosqlite:///{tmp_path / 'podwright.db'}", tmp_path / "copy.db")
