@@ -43,6 +43,8 @@ class Changes:
     """(job id, why it waits) for jobs whose reason changed and nothing else did."""
     due_at_ms: int | None = None
     """When time alone would change a decision; None: not before something happens."""
+    defects: tuple[str, ...] = ()
+    """What our own rules could not decide, in words: those jobs stay as they were, and so do their facts."""
 
     @property
     def empty(self) -> bool:

@@ -19,6 +19,8 @@ class AttemptHistory:
     ended_at_ms: int | None
     phases: tuple[tuple[str, int], ...]
     """Rank 0's phases in order: (phase, since)."""
+    first_step_at_ms: int | None
+    """When the first step after the start was reported."""
     last_report_at_ms: int | None
     commits: tuple[tuple[int, int], ...]
     """(step, when the loop had made it) of each committed checkpoint."""
@@ -67,12 +69,20 @@ def _marks(attempt: AttemptHistory, now_ms: int) -> list[tuple[Bucket, int]]:
     detected = end if attempt.detected_at_ms is None else attempt.detected_at_ms
     marks = [(Bucket.LAUNCH, attempt.ordered_at_ms)]
     marks += [(OF_PHASE[phase], at) for phase, at in attempt.phases if phase in OF_PHASE]
-    if attempt.phases and attempt.last_report_at_ms is not None:
+    if not attempt.phases:
+        marks += _marks_without_phases(attempt)
+    if attempt.last_report_at_ms is not None:
         marks.append((Bucket.UNREPORTED, attempt.last_report_at_ms))
-    elif attempt.ready_at_ms is not None:
-        marks.append((Bucket.UNREPORTED, attempt.ready_at_ms))
     marks += [(Bucket.DRAIN, detected), (Bucket.DRAIN, end)]
     return list(_never_back(marks, end))
+
+
+def _marks_without_phases(attempt: AttemptHistory) -> Iterator[tuple[Bucket, int]]:
+    """A program that reports steps and no phases trains from its first step on; what it did before is not known."""
+    if attempt.ready_at_ms is not None:
+        yield Bucket.UNREPORTED, attempt.ready_at_ms
+    if attempt.first_step_at_ms is not None:
+        yield Bucket.PRODUCTIVE, attempt.first_step_at_ms
 
 
 def _never_back(marks: Sequence[tuple[Bucket, int]], end: int) -> Iterator[tuple[Bucket, int]]:

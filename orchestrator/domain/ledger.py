@@ -22,7 +22,8 @@ class Bucket(StrEnum):
     """Only the time for which a save blocked the loop."""
     EVAL = "eval"
     UNREPORTED = "unreported"
-    """From the last report to the end that the supervisor saw: undetected death, or a program that does not report."""
+    """After the last report: undetected death. Before the first step of a program that reports no phases. All of the
+    time of one that reports nothing."""
     DRAIN = "drain"
     """From the detected end to the last process gone."""
 

@@ -18,25 +18,32 @@ _ECHOES: Final = (
 )
 """What jax.distributed and gloo print in the ranks that lost a sibling."""
 
+_TROUBLES: Final = frozenset({Reason.SLICE_LOST, Reason.HOST_LOST, Reason.LAUNCH_FAILED, Reason.PORT_CLASH})
+"""What only the supervisor sees; it tells it by the reason's name."""
+
 _SIDE_CLAIMS: Final = frozenset({"superseded"})
 
 
-def judge(trouble: str | None, message: str, exits: Sequence[RankExit], stop: Reason | None) -> Cause:
+def judge(trouble: str | None, message: str, exits: Sequence[RankExit], stop: Reason | None, launched: bool) -> Cause:
     """The cause of a gang's end.
 
     `trouble` and `message` are the supervisor's (see `protocol.GangEnded`); `stop` is the reason of a stop that we had
-    ordered, if any. Order of weight: success of every rank; a lost host; trouble that the supervisor saw; the first
-    rank that failed by itself; our own order.
+    ordered, if any; `launched` says whether every rank had a process: one that never ran has no exit, and has not
+    succeeded. Order of weight: success of every rank; a lost host; trouble that the supervisor saw; the first rank that
+    failed by itself; our own order.
     """
-    if exits and all(exit.ok for exit in exits):
+    whole = trouble is None or (launched and trouble not in _TROUBLES)
+    if exits and whole and all(exit.ok for exit in exits):
         return Cause(Reason.COMPLETED, ending(Reason.COMPLETED).says)
     if lost := [exit for exit in exits if exit.lost]:
         return _lost(lost)
-    if trouble in (Reason.SLICE_LOST, Reason.HOST_LOST, Reason.LAUNCH_FAILED, Reason.PORT_CLASH):
+    if trouble in _TROUBLES:
         return Cause(Reason(trouble), message or ending(Reason(trouble)).says)
     failed = [exit for exit in exits if not exit.ok and not exit.ordered]
     if stop is not None and not [exit for exit in failed if not _ended_by_notice(exit)]:
         return Cause(stop, ending(stop).says)
+    if failed and all(_ended_by_notice(exit) for exit in failed):
+        return _noticed(failed[0])
     if failed:
         return _first_failure(failed)
     return Cause(Reason.LAUNCH_FAILED, message or "the gang ended before any rank did, and nobody saw why")
@@ -53,6 +60,12 @@ def _lost(lost: Sequence[RankExit]) -> Cause:
         first.slice_id,
         first.host,
     )
+
+
+def _noticed(first: RankExit) -> Cause:
+    """Nobody here asked for the end and the program did not fail: the provider told its hosts to go."""
+    said = f"rank {first.rank} on {first.slice_id}/{first.host} {first.says}: its host was told to end"
+    return Cause(Reason.PREEMPTED, said, first.rank, first.slice_id, first.host)
 
 
 def _ended_by_notice(exit: RankExit) -> bool:

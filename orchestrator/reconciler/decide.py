@@ -1,6 +1,7 @@
 """`decide(world)`: fold in the facts, honour intents and deadlines, then let the scheduler place what waits. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from orchestrator.changes import Changes
 from orchestrator.domain.endings import Reason
@@ -23,10 +24,11 @@ def decide(world: World, new_id: NewId, policy: Policy = DEFAULT) -> Changes:
     for fact in world.facts:
         _take_in(desk, fact)
     for draft in tuple(desk.drafts()):
-        _honour_intent(desk, draft)
-        keep_held(desk, draft)
-        _keep_deadlines(desk, draft)
-        _drain(desk, draft)
+        with _setting_aside(desk, draft):
+            _honour_intent(desk, draft)
+            keep_held(desk, draft)
+            _keep_deadlines(desk, draft)
+            _drain(desk, draft)
     pass_gates(desk)
     due_at_ms = place(desk, new_id, policy)
     deadline_at_ms = _due_at_ms((draft.job for draft in desk.drafts()), world.now_ms)
@@ -39,10 +41,22 @@ def _take_in(desk: Desk, fact: StoredFact) -> None:
             fold.slice_up(desk, fact, up)
         case SliceDown() as down:
             fold.slice_down(desk, fact, down)
-        case GangReady() as ready:
-            fold.gang_ready(desk, fact, ready)
-        case GangEnded() as ended:
-            fold.gang_ended(desk, fact, ended)
+        case GangReady() | GangEnded() as body:
+            draft = desk.draft_of(body.attempt_id)
+            if draft is None:  # it ended before, or never was: the first verdict stands
+                desk.ignore(fact.row_id)
+            elif not draft.aside:
+                with _setting_aside(desk, draft):
+                    fold.gang_fact(desk, draft, fact.row_id, body)
+
+
+@contextmanager
+def _setting_aside(desk: Desk, draft: JobDraft) -> Iterator[None]:
+    """Set the job aside if our rules about it fail, so that the tick goes on without it."""
+    try:
+        yield
+    except Exception as defect:  # noqa: BLE001  # whatever it is, it concerns this job alone
+        desk.set_aside(draft, defect)
 
 
 def _honour_intent(desk: Desk, draft: JobDraft) -> None:

@@ -26,6 +26,8 @@ class JobDraft:
     ranks: list[RankStarted] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     facts: list[int] = field(default_factory=list)
+    aside: bool = False
+    """Nothing more is decided about it in this tick."""
 
     @property
     def live(self) -> Attempt | None:
@@ -76,10 +78,11 @@ class Desk:
         self._changed: dict[SliceId, SliceDraft] = {}
         self._ignored: list[int] = []
         self._waits: dict[JobId, str] = {}
+        self._defects: list[str] = []
 
     def drafts(self) -> Iterator[JobDraft]:
         """Of the jobs that are not terminal by now, oldest first."""
-        return (draft for draft in self._drafts.values() if draft.job.state not in TERMINAL)
+        return (d for d in self._drafts.values() if d.job.state not in TERMINAL and not d.aside)
 
     def states(self) -> dict[str, JobState]:
         """Where all jobs are that were not terminal when the tick began."""
@@ -129,6 +132,12 @@ class Desk:
         if fact is not None:
             draft.facts.append(fact)
 
+    def set_aside(self, draft: JobDraft, why: Exception) -> None:
+        """Leave a job as it was read: a defect in our rules about one job must not stop the others."""
+        spoilt = draft.job.id
+        self._drafts[spoilt] = JobDraft(draft.seen, draft.seen, draft.attempt_seen, draft.attempt_seen, aside=True)
+        self._defects.append(f"{spoilt}: {type(why).__name__}: {why}")
+
     def explain(self, job_id: JobId, says: str) -> None:
         """Why a job that waits does not run."""
         self._waits[job_id] = says
@@ -155,4 +164,5 @@ class Desk:
             ignored=tuple(self._ignored),
             waits=waits,
             due_at_ms=due_at_ms,
+            defects=tuple(self._defects),
         )

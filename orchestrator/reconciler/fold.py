@@ -8,7 +8,7 @@ from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.topology import SliceShape
 from orchestrator.incidents.verdict import judge
 from orchestrator.protocol import GangEnded, GangReady, SliceDown, SliceUp
-from orchestrator.reconciler.desk import Desk
+from orchestrator.reconciler.desk import Desk, JobDraft
 from orchestrator.reconciler.settle import settle
 from orchestrator.world import StoredFact
 
@@ -36,28 +36,35 @@ def slice_down(desk: Desk, fact: StoredFact, down: SliceDown) -> None:
     desk.put_slice(gone, f"{down.slice_id} is down: {down.message}", fact.row_id)
 
 
-def gang_ready(desk: Desk, fact: StoredFact, ready: GangReady) -> None:
+def gang_fact(desk: Desk, draft: JobDraft, row_id: int, body: GangReady | GangEnded) -> None:
+    """News of the job's live attempt."""
+    match body:
+        case GangReady() as ready:
+            _gang_ready(desk, draft, row_id, ready)
+        case GangEnded() as ended:
+            _gang_ended(desk, draft, row_id, ended)
+
+
+def _gang_ready(desk: Desk, draft: JobDraft, row_id: int, ready: GangReady) -> None:
     """Every rank has a process: the job runs."""
-    draft = desk.draft_of(ready.attempt_id)
-    if draft is None or draft.attempt is None or draft.attempt.ready_at_ms is not None:
-        desk.ignore(fact.row_id)
+    if draft.attempt is None or draft.attempt.ready_at_ms is not None:
+        desk.ignore(row_id)
         return
     draft.attempt = replace(draft.attempt, ready_at_ms=ready.at_ms)
     draft.ranks.extend(ready.ranks)
-    draft.facts.append(fact.row_id)
+    draft.facts.append(row_id)
     if draft.job.state is JobState.STARTING:
         desk.move(draft, JobEvent.GANG_READY, f"all {len(ready.ranks)} ranks of attempt {draft.attempt.number} run")
 
 
-def gang_ended(desk: Desk, fact: StoredFact, ended: GangEnded) -> None:
-    """An attempt is over. Reports of attempts that ended before change nothing: the first verdict stands."""
-    draft = desk.draft_of(ended.attempt_id)
-    if draft is None or draft.attempt is None:
-        desk.ignore(fact.row_id)
-        return
+def _gang_ended(desk: Desk, draft: JobDraft, row_id: int, ended: GangEnded) -> None:
+    """An attempt is over."""
     attempt = draft.attempt
-    cause = judge(ended.trouble, ended.message, ended.exits, attempt.stop.reason if attempt.stop else None)
-    draft.facts.append(fact.row_id)
+    if attempt is None:
+        return
+    stop = attempt.stop.reason if attempt.stop else None
+    cause = judge(ended.trouble, ended.message, ended.exits, stop, attempt.ready_at_ms is not None)
+    draft.facts.append(row_id)
     draft.attempt = replace(
         attempt,
         detected_at_ms=ended.detected_at_ms,

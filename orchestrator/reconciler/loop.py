@@ -145,6 +145,8 @@ class Loop:
         else:
             if report is not None and report.dropped:
                 log.info("changes were dropped", jobs=report.dropped)
+            for defect in report.defects if report is not None else ():
+                log.error("a job could not be decided; it stays as it is", why=defect)
 
     def _span_ms(self) -> int:
         due = self._agenda.due_monotonic_ms

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrator.domain.endings import Reason
-from orchestrator.domain.ids import AttemptId, NewId
+from orchestrator.domain.ids import AttemptId, ClusterId, NewId
 from orchestrator.domain.job import Attempt, Job, SliceState, Stop
 from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.sharing import Health
@@ -31,7 +31,7 @@ def place(desk: Desk, new_id: NewId, policy: Policy) -> int | None:
     texts: dict[int, str] = {}  # jobs of one kind share their reasons
     for wait in decided.waits:
         if (says := texts.get(id(wait.reasons))) is None:
-            says = texts[id(wait.reasons)] = wait.says if desk.slices() else "no slice has come up yet"
+            says = texts[id(wait.reasons)] = _why_not(desk, wait.says)
         desk.explain(wait.job_id, says)
     return decided.due_at_ms
 
@@ -138,10 +138,26 @@ def _running(desk: Desk, job: Job, attempt: Attempt, policy: Policy) -> RunningG
     )
 
 
+def _why_not(desk: Desk, says: str) -> str:
+    """The scheduler's reasons, and what it cannot know: that slices are there of which nobody has heard for a while."""
+    if not desk.slices():
+        return "no slice has come up yet"
+    answering = _answering(desk)
+    silent = sorted({s.cluster_id for s in desk.slices() if s.state is SliceState.UP and s.cluster_id not in answering})
+    if not silent:
+        return says
+    return f"{says}; nothing is placed on {', '.join(silent)} until its cluster process answers again"
+
+
+def _answering(desk: Desk) -> frozenset[ClusterId]:
+    """Clusters whose process spoke a while ago at most."""
+    now = desk.world.now_ms
+    return frozenset(c.id for c in desk.world.clusters if now - c.seen_at_ms <= CLUSTER_SILENT_AFTER_MS)
+
+
 def _offers(desk: Desk) -> tuple[OfferedSlice, ...]:
     """Slices that are up in clusters that answer."""
-    world, now = desk.world, desk.world.now_ms
-    answering = {c.id for c in world.clusters if now - c.seen_at_ms <= CLUSTER_SILENT_AFTER_MS}
+    world, answering = desk.world, _answering(desk)
     held, health, windows = desk.held_slices(), world.health, world.windows
     return tuple(
         OfferedSlice(

@@ -25,6 +25,8 @@ class TickReport:
     """When it does."""
     applied: int = 0
     dropped: tuple[JobId, ...] = ()
+    defects: tuple[str, ...] = ()
+    """Jobs that our own rules could not decide, and why."""
 
 
 async def tick(database: Database, decide: Decide, held: Lease, new_id: NewId, now_ms: int) -> TickReport:
@@ -38,7 +40,7 @@ async def tick(database: Database, decide: Decide, held: Lease, new_id: NewId, n
         world = await read_world(tx, now_ms, held.epoch)
     changes = decide(world, new_id)
     if changes.empty:
-        return TickReport(seen, changes.due_at_ms)
+        return TickReport(seen, changes.due_at_ms, defects=changes.defects)
     async with database.write() as tx:
         applied = await apply(tx, changes, held)
-    return TickReport(seen, changes.due_at_ms, applied.jobs, applied.dropped)
+    return TickReport(seen, changes.due_at_ms, applied.jobs, applied.dropped, changes.defects)

@@ -25,7 +25,8 @@ async def histories(tx: ReadTx, job_id: JobId) -> tuple[AttemptHistory, ...]:
             detected_at_ms=attempt.detected_at_ms,
             ended_at_ms=attempt.ended_at_ms,
             phases=tuple(phases.get(attempt.id, ())),
-            last_report_at_ms=reported.last_report_at_ms if (reported := progress.get(attempt.id)) else None,
+            first_step_at_ms=reported.first_step_at_ms if (reported := progress.get(attempt.id)) else None,
+            last_report_at_ms=reported.last_report_at_ms if reported else None,
             commits=tuple(commits.get(attempt.id, ())),
             resumed_step=reported.resumed_step if reported else None,
         )

@@ -17,6 +17,7 @@ def history(**fields) -> AttemptHistory:
         "detected_at_ms": 900,
         "ended_at_ms": 1000,
         "phases": (("init", 200), ("restore", 300), ("train", 400), ("checkpoint", 600), ("train", 650)),
+        "first_step_at_ms": 420,
         "last_report_at_ms": 800,
         "commits": ((20, 600),),
         "resumed_step": 0,
@@ -54,10 +55,20 @@ def test_an_attempt_that_has_not_said_where_it_resumed_undoes_nothing_yet():
 
 
 def test_a_program_that_never_reports_is_unreported():
-    silent = history(phases=(), last_report_at_ms=None, commits=(), resumed_step=None)
+    silent = history(phases=(), first_step_at_ms=None, last_report_at_ms=None, commits=(), resumed_step=None)
     assert account([silent], now_ms=5000).chip_ms == {
         Bucket.LAUNCH: 100 * 8,
         Bucket.UNREPORTED: 800 * 8,
+        Bucket.DRAIN: 100 * 8,
+    }
+
+
+def test_a_program_that_reports_steps_but_no_phases_trains_from_its_first_step():
+    plain = history(phases=(), commits=(), resumed_step=None)
+    assert account([plain], now_ms=5000).chip_ms == {
+        Bucket.LAUNCH: 100 * 8,
+        Bucket.UNREPORTED: (320 + 100) * 8,
+        Bucket.PRODUCTIVE: 380 * 8,
         Bucket.DRAIN: 100 * 8,
     }
 

@@ -73,6 +73,17 @@ CASES = {
         Reason.COMPLETED,
         None,
     ),
+    "a rank that never ran did not succeed": (
+        ("launch_failed", "host pool-0/1 could not launch its rank: no space left", [an_exit(0)], None),
+        Reason.LAUNCH_FAILED,
+        None,
+    ),
+    "told to stop before all had begun": (("cancelled", "", [an_exit(0)], Reason.CANCELLED), Reason.CANCELLED, None),
+    "the provider's notice, which the program obeyed": (
+        (None, "", [an_exit(0, code=143), an_exit(1, signal=9, ordered=True)], None),
+        Reason.PREEMPTED,
+        0,
+    ),
     "a built-in program says why": (
         (None, "", [an_exit(0, code=1, claim=Claim("nan_loss", "the loss is NaN at step 7"))], None),
         Reason.NAN_LOSS,
@@ -86,9 +97,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("evidence", "reason", "rank"), list(CASES.values()), ids=list(CASES))
-def test_the_verdict_names_reason_and_rank(evidence, reason, rank):
-    cause = judge(*evidence)
+NEVER_LAUNCHED = {"told to stop before all had begun", "a rank that never ran did not succeed"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_verdict_names_reason_and_rank(case):
+    evidence, reason, rank = CASES[case]
+    cause = judge(*evidence, launched=case not in NEVER_LAUNCHED)
     assert (cause.reason, cause.rank) == (reason, rank)
     assert cause.sentence
 
@@ -106,4 +121,4 @@ def test_the_verdict_names_reason_and_rank(evidence, reason, rank):
     ],
 )
 def test_the_sentence_says_who_where_how_and_when(exit, sentence):
-    assert judge(None, "", [exit], None).sentence == sentence
+    assert judge(None, "", [exit], None, launched=True).sentence == sentence

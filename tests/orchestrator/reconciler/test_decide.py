@@ -6,11 +6,13 @@ import pytest
 
 from orchestrator.changes import Changes, JobChange
 from orchestrator.domain.endings import Reason
+from orchestrator.domain.errors import IllegalTransition
 from orchestrator.domain.job import Charges, Desired, Progress, RankStarted, SliceState
 from orchestrator.domain.lifecycle import JobState
 from orchestrator.domain.spec import RetryPolicy
 from orchestrator.protocol import GangEnded, GangReady, HostInfo, SliceDown, SliceUp
 from orchestrator.reconciler.decide import decide
+from orchestrator.reconciler.settle import settle
 from orchestrator.world import World
 from tests.builders import NOW, a_job, a_slice, a_stop, a_world, an_attempt, an_exit
 
@@ -59,6 +61,11 @@ def test_why_a_job_waits_is_said_once():
 
 def test_nothing_is_placed_on_a_cluster_that_does_not_answer():
     assert decided(a_world(a_job(), slices=(a_slice(),), silent_ms=60_001)).jobs == ()
+
+
+def test_a_job_that_waits_for_a_silent_cluster_is_told_so():
+    ((_, says),) = decided(a_world(a_job(), slices=(a_slice(),), silent_ms=60_001)).waits
+    assert "nothing is placed on local until its cluster process answers again" in says
 
 
 def test_nothing_ends_because_a_cluster_does_not_answer():
@@ -264,3 +271,28 @@ def test_a_slice_of_a_shape_that_nobody_knows_is_passed_over():
 def test_a_slice_that_joins_takes_a_waiting_job_in_the_same_tick():
     up = SliceUp("slice_up", "pool-0", "inc-1", "pool", "v5e:2x4", "spot", (), NOW)
     assert only(decided(a_world(a_job(), facts=(up,)))).started.slices == ("pool-0",)
+
+
+def test_a_defect_about_one_job_leaves_it_as_it_is_and_the_others_go_on(monkeypatch):
+    facts = (ended(an_exit(0), an_exit(1)), ended(an_exit(0), an_exit(1), attempt="att_job_2_1"))
+    world = a_world(
+        a_job("job_1", state=RUNNING),
+        a_job("job_2", state=RUNNING),
+        attempts=(an_attempt("job_1"), an_attempt("job_2", slices=("pool-1",))),
+        slices=(a_slice("pool-0"), a_slice("pool-1")),
+        facts=facts,
+    )
+    monkeypatch.setattr("orchestrator.reconciler.fold.settle", _fails_for("job_1"))
+    changes = decided(world)
+    assert (only(changes).job.id, only(changes).job.state) == ("job_2", JobState.SUCCEEDED)
+    assert changes.defects == ("job_1: IllegalTransition: a rule that nobody thought of",)
+    assert 1 not in (*only(changes).folded, *changes.ignored)
+
+
+def _fails_for(job_id):
+    def settling(desk, draft, cause):
+        if draft.job.id == job_id:
+            raise IllegalTransition("a rule that nobody thought of")
+        settle(desk, draft, cause)
+
+    return settling
