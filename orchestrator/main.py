@@ -12,7 +12,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -92,7 +92,7 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
     _stop_on_signals(server, deps)
     leading = Leadership(deps.database, deps.clock, random_id("server"), settings.lease_ms)
     ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run(deps.stopping))
-    chores = asyncio.gather(*_chores(settings, deps, leading))
+    chores = asyncio.create_task(_do_chores(settings, deps, leading))
     ticking.add_done_callback(lambda _: _stop(server, deps))
     describe = asyncio.create_task(_describe_once_up(server, settings, listening, deps.clock))
     try:
@@ -102,20 +102,23 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
         _stop(server, deps)
         async with asyncio.timeout(_LAST_TICK_S):
             await ticking
+        chores.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
             await chores
         with contextlib.suppress(Unavailable):
             await leading.leave()
     log.info("stopped")
 
 
-def _chores(settings: Settings, deps: Deps, leading: Leadership) -> Iterator[Coroutine[None, None, None]]:
-    """What the leader does besides ticking."""
-    # Redirects are not followed and proxies not asked: a webhook's address is a user's, and reaches what it names.
-    http = httpx.AsyncClient(follow_redirects=False, trust_env=False)
-    messenger = Messenger(deps.database, deps.clock, deps.seal, http)
-    sweeper = Sweeper(deps.database, deps.blobs, deps.clock, settings.kept)
-    for chore, every_ms in ((messenger.run_once, MESSAGES_MS), (sweeper.run_once, SWEEPS_MS)):
-        yield keep_doing(chore, every_ms, lambda: leading.held is not None, deps.clock, deps.stopping)
+async def _do_chores(settings: Settings, deps: Deps, leading: Leadership) -> None:
+    """What the leader does besides ticking. May be cancelled anywhere: what is half done is done again."""
+    # Redirects are not followed and proxies not asked: a webhook reaches the address that its project gave.
+    async with httpx.AsyncClient(follow_redirects=False, trust_env=False) as http, asyncio.TaskGroup() as tasks:
+        messenger = Messenger(deps.database, deps.clock, deps.seal, http)
+        sweeper = Sweeper(deps.database, deps.blobs, deps.clock, settings.kept)
+        for chore, every_ms in ((messenger.run_once, MESSAGES_MS), (sweeper.run_once, SWEEPS_MS)):
+            doing = keep_doing(chore, every_ms, lambda: leading.held is not None, deps.clock, deps.stopping)
+            tasks.create_task(doing)
 
 
 class _Server(uvicorn.Server):
