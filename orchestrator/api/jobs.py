@@ -81,4 +81,4 @@ def _cursor(after: int | None) -> str | None:
 
 async def view_of(tx: ReadTx, job_id: JobId) -> JobView:
     found = await jobs.by_id(tx, job_id)
-    return JobView.of_detail(found, await jobs.newest_detail(tx, found.id))
+    return JobView.of_detail(found, await jobs.newest_detail(tx, found.id) if found.attempts else None)

@@ -16,6 +16,7 @@ from orchestrator.store import rows
 from orchestrator.store.commands import events
 from orchestrator.store.database import WriteTx
 from orchestrator.store.queries import jobs as queries
+from orchestrator.store.schema import events as event_rows
 from orchestrator.store.schema import idempotency, jobs
 
 
@@ -67,9 +68,11 @@ async def submit(
         origin=of.origin,
         array=of.array,
     )
-    await tx.tell(insert(jobs).values(rows.new_job_row(job)))
     said = f"{spec.name} was submitted" + (f", after {of.origin}" if of.origin else "")
-    await events.append(tx, [Event("job.submitted", now_ms, said, job_id, by=by)])
+    first = Event("job.submitted", now_ms, said, job_id, project=spec.project, by=by)
+    # Its first event needs no counting: submissions are what users wait for.
+    await tx.tell(insert(jobs).values(rows.new_job_row(job) | {"events": 1}))
+    await tx.tell(insert(event_rows).values(rows.event_row(first) | {"sequence": 1}))
     if key is not None:
         kept = {"token_hash": key.token_hash, "key": key.key, "body_hash": body_hash, "created_at_ms": now_ms}
         await tx.tell(insert(idempotency).values(job_id=job_id, **kept))
