@@ -35,6 +35,12 @@ FIGURE ?= scheduler
 bench: $(TESTING) ## measure a FIGURE (default: scheduler); one JSON line each, exit code 1 if a goal is missed
 	$(BIN)/python -m tests.benchmarks.$(FIGURE)
 
+.PHONY: chaos
+KILLS ?= 200
+chaos: $(TESTING) ## kill saving attempts at KILLS random moments on each kind of storage; SEED=n repeats a run
+	PODWRIGHT_CHAOS=$(KILLS) PODWRIGHT_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -s --timeout 7200 \
+		tests/workers/rank/test_kills.py -k random
+
 .PHONY: check
 check: $(TESTING) ## lint, format, types, import contracts
 	$(BIN)/ruff check .

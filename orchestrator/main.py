@@ -23,6 +23,7 @@ import uvicorn
 from orchestrator.api.app import create_app
 from orchestrator.api.deps import Deps
 from orchestrator.chores.loop import MESSAGES_MS, SWEEPS_MS, keep_doing
+from orchestrator.chores.retention import keep_retention
 from orchestrator.chores.sweep import Sweeper
 from orchestrator.chores.webhooks import Messenger
 from orchestrator.clock import Clock, SystemClock
@@ -94,6 +95,9 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
     ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run(deps.stopping))
     chores = asyncio.create_task(_do_chores(settings, deps, leading))
     ticking.add_done_callback(lambda _: _stop(server, deps))
+    sweeping = asyncio.create_task(
+        keep_retention(deps.database, deps.clock, deps.new_id, lambda: leading.held is not None, deps.stopping)
+    )
     describe = asyncio.create_task(_describe_once_up(server, settings, listening, deps.clock))
     try:
         await server.serve(sockets=[listening])
@@ -101,7 +105,7 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
         describe.cancel()
         _stop(server, deps)
         async with asyncio.timeout(_LAST_TICK_S):
-            await ticking
+            await asyncio.gather(ticking, sweeping)
         chores.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await chores

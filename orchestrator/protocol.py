@@ -38,6 +38,10 @@ class CheckpointOrder:
     root: str
     """This job's folder: a local directory or `gs://…`; holds `LATEST` and one folder per attempt."""
     every_steps: int | None
+    committed_step: int | None = None
+    """The newest step that is known to be committed: when the folder holds none, the job must not begin at 0."""
+    origin: str | None = None
+    """`<folder of another job>/<attempt>/<step>`, where a job begins that continues it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,20 @@ class RunOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrandOrder:
+    """One thing to do to a job's checkpoint objects, once or more: doing it again changes nothing."""
+
+    id: str
+    kind: Literal["verify", "delete", "export", "orphans"]
+    root: str
+    """The job's folder."""
+    path: str
+    """`<attempt>/<step>`; for orphans the job's newest attempt, `<attempt>/0`, which is spared."""
+    target: str | None = None
+    """Of an export: the folder that the step is copied to."""
+
+
+@dataclass(frozen=True, slots=True)
 class Orders:
     """A cluster's whole live order set. `revision` changes whenever the set does."""
 
@@ -73,6 +91,7 @@ class Orders:
     revision: int
     epoch: int
     runs: tuple[RunOrder, ...]
+    errands: tuple[ErrandOrder, ...] = ()
 
 
 # ------------------------------------------------------------------------------------------------------------- facts up
@@ -160,6 +179,21 @@ class FactsPost:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrandDone:
+    """What became of an errand. `ok` is whether it was done, or the step intact; `message` says what was found."""
+
+    id: str
+    ok: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrandsPost:
+    version: int
+    done: tuple[ErrandDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FactsReply:
     """For each source the highest sequence that is committed to SQL; facts up to it may be forgotten."""
 
@@ -202,6 +236,7 @@ class IngestReply:
 
 ORDERS: Final = TypeAdapter(Orders)
 FACTS_POST: Final = TypeAdapter(FactsPost)
+ERRANDS_POST: Final = TypeAdapter(ErrandsPost)
 FACTS_REPLY: Final = TypeAdapter(FactsReply)
 INGEST_POST: Final = TypeAdapter(IngestPost)
 INGEST_REPLY: Final = TypeAdapter(IngestReply)

@@ -10,7 +10,8 @@ from orchestrator.api.deps import Deps, WithDeps
 from orchestrator.api.orders import orders_of
 from orchestrator.domain.errors import Conflict
 from orchestrator.domain.ids import ClusterId
-from orchestrator.protocol import FACTS_POST, FACTS_REPLY, ORDERS, VERSION, FactsPost, FactsReply
+from orchestrator.protocol import ERRANDS_POST, FACTS_POST, FACTS_REPLY, ORDERS, VERSION, FactsPost, FactsReply
+from orchestrator.store.commands import errands as errand_commands
 from orchestrator.store.commands import fleet as commands
 from orchestrator.store.queries import fleet
 from orchestrator.store.queries.fleet import Standing
@@ -41,6 +42,16 @@ async def post_facts(cluster: OfCluster, request: Request, deps: WithDeps) -> Re
     post = await read_wire(request, FACTS_POST, 16 * MIB)
     acknowledged = await _keep(deps, cluster, post)
     return Response(FACTS_REPLY.dump_json(FactsReply(acknowledged)), media_type="application/json")
+
+
+@router.post("/errands", status_code=204)
+async def post_errands(cluster: OfCluster, request: Request, deps: WithDeps) -> Response:
+    post = await read_wire(request, ERRANDS_POST, 16 * MIB)
+    if post.version != VERSION:
+        raise Conflict(f"this server speaks version {VERSION} of the protocol, not {post.version}")
+    async with deps.database.write() as tx:
+        await errand_commands.take_in(tx, cluster, post.done, deps.clock.now_ms())
+    return Response(status_code=204)
 
 
 async def _wait_for_change(deps: Deps, cluster: ClusterId, known: int | None) -> Standing | None:

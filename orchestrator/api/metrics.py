@@ -61,12 +61,14 @@ async def get_metrics(
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
     points_each: Annotated[int | None, Query(ge=5, le=100_000, description="thins series, keeps min and max")] = None,
 ) -> MetricsView:
-    """One point per step over all attempts, what restarts undid left out; with `attempt` all that it reported."""
+    """One point per step over all attempts, what restarts undid left out, after the curve of the job that it continues
+    (attempt 0); with `attempt` all that it reported."""
     async with deps.database.read() as tx:
         found = await jobs.find(tx, job, who.projects)
-        points = await metrics.raw_points(tx, found.id, series or (), attempt)
-        resumed = await metrics.resumed_steps(tx, found.id)
-    shown = points if attempt is not None else metrics.joined(points, resumed)
+        if attempt is None:
+            shown = await metrics.curve(tx, found, series or (), who.projects)
+        else:
+            shown = await metrics.raw_points(tx, found.id, series or (), attempt)
     return MetricsView.of(shown if points_each is None else _thinned(shown, points_each))
 
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from orchestrator.api.configs import whole_config
-from orchestrator.domain.ids import AttemptId
+from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.domain.job import Attempt, Job
-from orchestrator.protocol import VERSION, CheckpointOrder, Orders, ProgramOrder, RunOrder, StopOrder
+from orchestrator.protocol import VERSION, CheckpointOrder, ErrandOrder, Orders, ProgramOrder, RunOrder, StopOrder
+from orchestrator.store.queries.errands import Errand
 from orchestrator.store.queries.fleet import Standing
 
 
@@ -22,7 +23,8 @@ def orders_of(
         for job, attempt in standing.runs
         for run in (_run(job, attempt, checkpoint_root, token_of(attempt.id)),)
     )
-    return Orders(VERSION, standing.revision, standing.epoch, runs)
+    errands = tuple(_errand(errand, checkpoint_root) for errand in standing.errands)
+    return Orders(VERSION, standing.revision, standing.epoch, runs, errands)
 
 
 def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrder:
@@ -35,7 +37,7 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
         slices=attempt.slices,
         program=_program(job),
         env_vars=dict(job.spec.env_vars),
-        checkpoint=CheckpointOrder(f"{checkpoint_root.rstrip('/')}/{job.id}", job.spec.checkpoint.every_steps),
+        checkpoint=_checkpoint(job, checkpoint_root),
         token=token,
         stop=None if stop is None else StopOrder(stop.reason.value, stop.grace_ms),
     )
@@ -44,6 +46,23 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
 def _secrets(job: Job, standing: Standing, unseal: Callable[[str], str]) -> dict[str, str]:
     found = ((name, standing.sealed.get((job.spec.project, name))) for name in job.spec.secrets)
     return {name: unseal(sealed) for name, sealed in found if sealed is not None}
+
+
+def folder_of(checkpoint_root: str, job_id: JobId) -> str:
+    """Where a job's checkpoints lie."""
+    return f"{checkpoint_root.rstrip('/')}/{job_id}"
+
+
+def _checkpoint(job: Job, checkpoint_root: str) -> CheckpointOrder:
+    policy, origin = job.spec.checkpoint, None
+    if policy.continue_from is not None:
+        source, _, path = policy.continue_from.partition("/")
+        origin = f"{folder_of(checkpoint_root, JobId(source))}/{path}"
+    return CheckpointOrder(folder_of(checkpoint_root, job.id), policy.every_steps, job.committed_step, origin)
+
+
+def _errand(errand: Errand, checkpoint_root: str) -> ErrandOrder:
+    return ErrandOrder(errand.id, errand.kind, folder_of(checkpoint_root, errand.job_id), errand.path, errand.target)
 
 
 def _program(job: Job) -> ProgramOrder:

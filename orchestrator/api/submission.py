@@ -31,7 +31,7 @@ async def submit(
     spec = replace(spec, after=await _resolved(tx, who, spec.after))
     job_id, is_new = await commands.submit(tx, spec, new_id, now_ms, key, by=who.actor, descent=descent)
     if is_new:  # a repeat is answered whatever there is by now
-        await _refuse_unknown_names(tx, spec)
+        await _refuse_unknown_names(tx, who, spec)
         refuse_unknown_shapes(spec, await fleet.all_slices(tx))
     return job_id, is_new
 
@@ -51,11 +51,16 @@ async def _dependency(tx: ReadTx, who: Caller, one: Dependency, path: str) -> De
         raise InvalidInput((Fault(path, str(error)),)) from None
 
 
-async def _refuse_unknown_names(tx: ReadTx, spec: JobSpec) -> None:
+async def _refuse_unknown_names(tx: ReadTx, who: Caller, spec: JobSpec) -> None:
     try:
         await people.project(tx, spec.project)
     except NotFound as error:
         raise InvalidInput((Fault("project", str(error)),)) from None
+    if (origin := spec.checkpoint.continue_from) is not None:
+        try:
+            await jobs.find(tx, origin.partition("/")[0], who.projects)
+        except NotFound as error:
+            raise InvalidInput((Fault("checkpoint.continue_from", str(error)),)) from None
     known = {secret.name for secret in await secrets.secrets_of(tx, spec.project)} if spec.secrets else set()
     faults = [
         Fault(f"secrets[{n}]", f"project {spec.project} has no secret {name}")

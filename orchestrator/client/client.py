@@ -5,7 +5,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
 
@@ -125,6 +125,47 @@ class Client:
     def checkpoints(self, job: str) -> list[Answer]:
         return self._items(self._connection.get(_path(job, "checkpoints")))
 
+    def pin_checkpoint(
+        self, job: str, step: int, *, pinned: bool = True, note: str | None = None, attempt: int | None = None
+    ) -> Answer:
+        """Keep a step from retention and deletion, or no longer."""
+        address = _with_attempt(_path(job, f"checkpoints/{step}/pin"), attempt)
+        return self._object(self._connection.post(address, {"pinned": pinned, "note": note}))
+
+    def delete_checkpoint(self, job: str, step: int, attempt: int | None = None) -> Answer:
+        """Have a step deleted; refused for the newest commit and for pinned ones."""
+        return self._object(self._connection.delete(_with_attempt(_path(job, f"checkpoints/{step}"), attempt)))
+
+    def verify_checkpoint(self, job: str, step: int, attempt: int | None = None) -> Answer:
+        """Have every byte of a step compared with what was committed; the errand, which `errand` follows."""
+        address = _with_attempt(_path(job, f"checkpoints/{step}/errands"), attempt)
+        return self._object(self._connection.post(address, {"kind": "verify"}))
+
+    def export_checkpoint(self, job: str, step: int, target: str, attempt: int | None = None) -> Answer:
+        """Have a step copied to a folder, local to the cluster or `gs://…`; the errand."""
+        address = _with_attempt(_path(job, f"checkpoints/{step}/errands"), attempt)
+        return self._object(self._connection.post(address, {"kind": "export", "target": target}))
+
+    def collect_orphans(self, job: str) -> Answer:
+        """Have what dead attempts left uncommitted deleted; the errand."""
+        return self._object(self._connection.post(_path(job, "checkpoints/orphans")))
+
+    def errand(self, job: str, errand: str) -> Answer:
+        return self._object(self._connection.get(_path(job, f"checkpoints/errands/{quote(errand, safe='')}")))
+
+    def continue_job(
+        self,
+        job: str,
+        *,
+        step: int | None = None,
+        attempt: int | None = None,
+        settings: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Answer:
+        """A new job from a committed step: `job`, `continues`, and the `differences` of its spec."""
+        body = {"step": step, "attempt": attempt, "set": dict(settings)}
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        return self._object(self._connection.post(_path(job, "continue"), body, headers))
+
     def ledger(self, job: str) -> Answer:
         return self._object(self._connection.get(_path(job, "ledger")))
 
@@ -184,6 +225,10 @@ class Client:
     @staticmethod
     def _items(answer: Any) -> list[Answer]:
         return list(answer["items"])
+
+
+def _with_attempt(path: str, attempt: int | None) -> str:
+    return path if attempt is None else f"{path}?attempt={attempt}"
 
 
 def _path(job: str, part: str | None = None) -> str:

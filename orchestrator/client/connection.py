@@ -41,6 +41,9 @@ class Connection:
             return self._ask("POST", path, headers=headers)
         return self._ask("POST", path, json=body, headers=headers)
 
+    def delete(self, path: str) -> Any:
+        return self._ask("DELETE", path)
+
     def lines(self, path: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
         """The lines of an endless answer, until the server ends it.
 

@@ -102,16 +102,48 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepBest:
+    """The `n` steps with the best value of a metric that was reported at that very step."""
+
+    __pydantic_config__ = STRICT
+
+    metric: str
+    n: int = 1
+    mode: Literal["min", "max"] = "min"
+
+    def __post_init__(self) -> None:
+        _check_count(self, "n", 1000)
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointPolicy:
-    """How often the built-in programs save; without it their own config says."""
+    """How often the built-in programs save, without which their own config says, and which steps are kept.
+
+    The newest commit and pinned ones always are.
+    """
 
     __pydantic_config__ = STRICT
 
     every_steps: int | None = None
+    keep_last: int = 2
+    keep_every: int | None = None
+    """Also each step that divides by it."""
+    keep_best: KeepBest | None = None
+    max_age: str = UNLIMITED
+    """After it steps go that only `keep_every` or `keep_best` keeps."""
+    continue_from: str | None = None
+    """`<job id>/<attempt>/<step>`: begin at that committed step of another job instead of at 0."""
 
     def __post_init__(self) -> None:
-        if self.every_steps is not None and not 1 <= self.every_steps <= 10**9:
-            raise SpecError("every_steps", f"must be 1 to 1000000000, got {self.every_steps}")
+        for name in ("every_steps", "keep_last", "keep_every"):
+            _check_count(self, name, 10**9)
+        _ = self.max_age_ms
+        if self.continue_from is not None and not re.fullmatch(r"[a-z0-9_]+(/\d{1,9}){2}", self.continue_from):
+            raise SpecError("continue_from", f"write <job id>/<attempt>/<step>, got {self.continue_from[:80]!r}")
+
+    @property
+    def max_age_ms(self) -> int | None:
+        return duration_ms(self.max_age, "max_age")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +168,7 @@ class JobSpec:
     grace: str = "30s"
     """From SIGTERM to SIGKILL when the job is cancelled."""
     retry: RetryPolicy = RetryPolicy()
-    checkpoint: CheckpointPolicy = CheckpointPolicy()
+    checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
@@ -223,6 +255,12 @@ def duration_ms(text: str, field_name: str) -> int | None:
     if not 0 < span <= _LONGEST_MS:
         raise SpecError(field_name, f"{text!r} must be more than 0 and at most 3650d")
     return span
+
+
+def _check_count(owner: object, name: str, most: int) -> None:
+    value = getattr(owner, name)
+    if value is not None and not 1 <= value <= most:
+        raise SpecError(name, f"must be 1 to {most}, got {value}")
 
 
 @lru_cache(maxsize=4096)  # jobs that want the same share one tuple, which the scheduler makes use of

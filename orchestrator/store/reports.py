@@ -11,7 +11,7 @@ from orchestrator.store import rows
 from orchestrator.store.commands import events
 from orchestrator.store.database import WriteTx
 from orchestrator.store.queries import jobs as job_queries
-from orchestrator.store.schema import checkpoints, phases, points, progress
+from orchestrator.store.schema import checkpoints, phases, points, progress, restores
 from orchestrator.store.spool import CheckpointReport, Metrics, Phase, Record, Step
 
 
@@ -92,6 +92,8 @@ async def _record_checkpoint(tx: WriteTx, attempt: Attempt, report: CheckpointRe
     elif report.event == "quarantined":
         damaged = (checkpoints.c.job_id == attempt.job_id) & (checkpoints.c.path == report.path)
         await tx.tell(update(checkpoints).where(damaged).values(state="quarantined"))
+    elif report.event == "restored":
+        await tx.put(restores, [_restore_row(attempt, report)])
     data = (("step", report.step), ("path", report.path or None))
     says = _says(attempt, report)
     await events.append(
@@ -114,12 +116,26 @@ def _checkpoint_row(attempt: Attempt, report: CheckpointReport) -> dict[str, Any
     }
 
 
+def _restore_row(attempt: Attempt, report: CheckpointReport) -> dict[str, Any]:
+    return {
+        "attempt_id": attempt.id,
+        "job_id": attempt.job_id,
+        "source_job_id": report.source_job_id or attempt.job_id,
+        "path": report.path,
+        "at_ms": report.at_ms,
+    }
+
+
 def _says(attempt: Attempt, report: CheckpointReport) -> str:
     match report.event:
         case "committed":
             return f"step {report.step} is committed"
         case "restored":
-            return f"attempt {attempt.number} goes on from step {report.step}"
+            of = f" of job {report.source_job_id}" if report.source_job_id else ""
+            return f"attempt {attempt.number} goes on from step {report.step}{of}"
+        case "trouble":
+            return report.message or "the checkpoints' storage is in trouble"
         case "quarantined":
-            return f"the checkpoint of step {report.step} is damaged and set aside"
+            what = f": {report.message}" if report.message else ""
+            return f"the checkpoint of step {report.step} is damaged and set aside{what}"
     return f"attempt {attempt.number} begins at step 0"

@@ -16,6 +16,7 @@ MAX_LINE_BYTES: Final = 1 << 20
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _MAX_INT: Final = 2**63 - 1
 _MAX_NAME: Final = 1024
+_NO_STEP: Final = ("fresh", "trouble")
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -51,6 +52,9 @@ class CheckpointReport:
     step_at_ms: int | None
     save_ms: int | None
     blocked_ms: int | None
+    message: str | None = None
+    source_job_id: str | None = None
+    """Of a restore from another job, which this one continues."""
 
 
 Record = Metrics | Phase | Step | CheckpointReport
@@ -131,17 +135,19 @@ def _metrics(fields: Mapping[str, Any]) -> tuple[Metrics, int]:
 
 def _checkpoint(fields: Mapping[str, Any]) -> CheckpointReport:
     event = fields.get("event")
-    if event not in ("committed", "restored", "quarantined", "fresh"):
+    if event not in ("committed", "restored", "quarantined", "fresh", "trouble"):
         raise _Invalid
     return CheckpointReport(
         at_ms=_count(fields, "at_ms"),
         event=event,
-        step=0 if event == "fresh" else _count(fields, "step"),
-        path="" if event == "fresh" else _text(fields, "path"),
+        step=0 if event in _NO_STEP else _count(fields, "step"),
+        path="" if event in _NO_STEP else _text(fields, "path"),
         bytes=_optional_count(fields, "bytes"),
         step_at_ms=_optional_count(fields, "step_at_ms"),
         save_ms=_optional_count(fields, "save_ms"),
         blocked_ms=_optional_count(fields, "blocked_ms"),
+        message=_optional_text(fields, "message"),
+        source_job_id=_optional_text(fields, "source_job_id"),
     )
 
 
@@ -172,6 +178,10 @@ def _text(fields: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= 4096 or "\0" in value:
         raise _Invalid
     return value
+
+
+def _optional_text(fields: Mapping[str, Any], key: str) -> str | None:
+    return None if fields.get(key) is None else _text(fields, key)
 
 
 def _is_count(value: object) -> TypeGuard[int]:

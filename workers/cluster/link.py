@@ -7,7 +7,18 @@ from typing import Final
 
 import httpx
 
-from orchestrator.protocol import FACTS_POST, FACTS_REPLY, ORDERS, VERSION, Fact, FactsPost, Orders
+from orchestrator.protocol import (
+    ERRANDS_POST,
+    FACTS_POST,
+    FACTS_REPLY,
+    ORDERS,
+    VERSION,
+    ErrandDone,
+    ErrandsPost,
+    Fact,
+    FactsPost,
+    Orders,
+)
 
 POLL_TIMEOUT_S: Final = 40.0
 """The server answers within about 25 s, with or without news."""
@@ -49,6 +60,15 @@ class Link:
                 self._unheard = True
                 log.warning("%d facts are kept until the control plane takes them: %s", len(facts), _in_words(error))
             return {}
+
+    def send_errands(self, done: tuple[ErrandDone, ...]) -> bool:
+        """Post what became of errands; whether the control plane has it now."""
+        try:
+            self._check(self._posting.post("/errands", content=ERRANDS_POST.dump_json(ErrandsPost(VERSION, done))))
+        except httpx.HTTPError as error:
+            log.warning("%d errands are kept until the control plane takes them: %s", len(done), _in_words(error))
+            return False
+        return True
 
     def _poll_for_ever(self) -> None:
         back_off_s = 0.1

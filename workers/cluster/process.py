@@ -21,6 +21,7 @@ from workers.cluster.converge import (
     Stop,
     converge,
 )
+from workers.cluster.errands import Errands
 from workers.cluster.link import Link
 from workers.cluster.losses import Losses
 from workers.cluster.slices import Slices
@@ -45,6 +46,7 @@ class ClusterProcess:
         file = work_dir / "incarnations.json"
         self._losses = Losses(file, self._outbox, now_ms=_now_ms, ticks_ms=_ticks_ms)
         self._acknowledged: dict[str, int] = {}
+        self._errands = Errands(wake, now_ms=_now_ms)
 
     def run(self) -> int:
         """Rounds until the control plane denies us; the exit code of that."""
@@ -68,6 +70,7 @@ class ClusterProcess:
         for action in converge(self._link.orders, seen, self._build):
             self._act(action)
         self._tell(seen)
+        self._run_errands()
 
     def _act(self, action: Action) -> None:
         match action:
@@ -89,6 +92,13 @@ class ClusterProcess:
                 gone = incarnation is not None and self._slices.end_agents(slice_id, incarnation)
                 lost = self._slices.host_0_lost(slice_id)
                 self._losses.attempt_gone(order, slice_id, host_0_lost=lost, agents_gone=gone)
+
+    def _run_errands(self) -> None:
+        if self._link.orders is not None:
+            self._errands.take(self._link.orders.errands)
+        done = self._errands.done()
+        if done and self._link.send_errands(done):
+            self._errands.told(done)
 
     def _tell(self, seen: Sequence[SliceSeen]) -> None:
         states = {found.slice_id: found.state for found in seen if found.state is not None}

@@ -66,6 +66,10 @@ def contract_variables(host: HostOrder, order: RankOrder, folder: Path) -> dict[
         variables["PODWRIGHT_CONFIG"] = str(folder / "config.json")
     if order.checkpoint_every_steps is not None:
         variables["PODWRIGHT_CHECKPOINT_EVERY_STEPS"] = str(order.checkpoint_every_steps)
+    if order.committed_step is not None:
+        variables["PODWRIGHT_COMMITTED_STEP"] = str(order.committed_step)
+    if order.checkpoint_origin is not None:
+        variables["PODWRIGHT_CHECKPOINT_ORIGIN"] = order.checkpoint_origin
     return variables
 
 

@@ -36,6 +36,8 @@ class RankOrder:
     env_vars: dict[str, str]
     checkpoint_root: str
     checkpoint_every_steps: int | None
+    committed_step: int | None = None
+    checkpoint_origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from workers.rank import latest, manifest
+from workers.rank import failpoints, latest, manifest
 from workers.rank.committer import Committer, Save
 from workers.rank.context import RankContext
-from workers.rank.failure import InvalidProgram, StorageUnavailable
+from workers.rank.failure import InvalidProgram, NothingRestorable, StorageUnavailable
 from workers.rank.manifest import Commit
+from workers.rank.orbax import make_manager
 from workers.rank.progress import Reporter
-
-# Longer than any save; Orbax's threads wait this long for each other.
-SAVE_TIMEOUT_S = 1200
+from workers.storage import StorageError, open_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +35,14 @@ class Checkpoints:
     def __init__(self, context: RankContext, reporter: Reporter) -> None:
         if context.checkpoint_root is None:
             raise InvalidProgram("PODWRIGHT_CHECKPOINT_ROOT is not set: there is no place to save to")
-        self._context, self._reporter, self._root = context, reporter, context.checkpoint_root.absolute()
+        self._context, self._reporter = context, reporter
+        try:
+            self._root = open_storage(context.checkpoint_root, reporter.storage_trouble)
+        except ValueError as error:
+            raise InvalidProgram(f"PODWRIGHT_CHECKPOINT_ROOT: {error}") from error
         # Claim before Orbax makes a folder: a left-over process must not write at all.
-        self._commit = self._agree_on_commit()
-        self._manager = _manager(self._root / str(context.attempt))
+        self._commit, self._source = self._agree_on_commit()
+        self._manager = make_manager(f"{self._root.address}/{context.attempt}")
         self._committer: Committer | None = None
         if context.rank == 0:
             self._committer = Committer(
@@ -61,9 +63,10 @@ class Checkpoints:
         import orbax.checkpoint as ocp
 
         assert self._commit is not None, "nothing to restore: ask restorable_step first"
+        failpoints.reach("restore.before")
         restored = self._manager.restore(
             self._commit.step,
-            directory=self._root / str(self._commit.attempt),
+            directory=f"{self._source}/{self._commit.attempt}",
             args=ocp.args.Composite(
                 state=ocp.args.PyTreeRestore(
                     item=target, restore_args=ocp.checkpoint_utils.construct_restore_args(target)
@@ -71,6 +74,7 @@ class Checkpoints:
                 position=ocp.args.JsonRestore(),
             ),
         )
+        failpoints.reach("restore.after")
         return Restored(self._commit.step, restored.state, restored.position)
 
     def save(self, step: int, state: Any, position: dict[str, Any], step_at_ms: int) -> None:
@@ -81,14 +85,18 @@ class Checkpoints:
         import orbax.checkpoint as ocp
 
         started = time.monotonic()
+        failpoints.reach("save.before")
         try:
             self._manager.save(
                 step,
                 args=ocp.args.Composite(state=ocp.args.PyTreeSave(state), position=ocp.args.JsonSave(position)),
                 force=True,
             )
-        except OSError as error:
-            raise StorageUnavailable(f"{self._root}: {error}") from error
+        except Exception as error:
+            if not _is_storages(error):
+                raise
+            raise StorageUnavailable(f"{self._root.address}: {type(error).__name__}: {error}") from error
+        failpoints.reach("save.taken")
         if self._committer:
             blocked_ms = round((time.monotonic() - started) * 1000)
             self._committer.take(Save(step, step_at_ms, started, blocked_ms))
@@ -103,54 +111,70 @@ class Checkpoints:
             self._committer.close()
         multihost_utils.sync_global_devices("podwright: all saves are committed")
 
-    def _agree_on_commit(self) -> Commit | None:
-        """Rank 0 claims the folder and chooses the step; the others hear of it, and of nothing but it."""
+    def _agree_on_commit(self) -> tuple[Commit | None, str]:
+        """Rank 0 claims the folder and chooses the step; the others hear of it, and of nothing but it.
+
+        Returns it with the address of the folder that holds it: another job's, if this job continues that one.
+        """
         import numpy as np
         from jax.experimental import multihost_utils
 
-        commit = None
+        commit, inherited = None, False
         if self._context.rank == 0:
             try:
                 commit = self._claim()
-            except OSError as error:
-                raise StorageUnavailable(f"{self._root}: {error}") from error
-        attempt, step = (commit.attempt, commit.step) if commit else (0, 0)
-        attempt, step = multihost_utils.broadcast_one_to_all(np.array([attempt, step], np.int32)).tolist()
-        return Commit(attempt, step) if attempt else None
+                if commit is None and self._context.checkpoint_origin is not None:
+                    commit, inherited = self._inherit(self._context.checkpoint_origin), True
+            except StorageError as error:
+                raise StorageUnavailable(str(error)) from error
+            if commit is None:
+                self._reporter.fresh()
+        told = np.array([commit.attempt, commit.step, inherited] if commit else [0, 0, 0], np.int32)
+        attempt, step, inherited = multihost_utils.broadcast_one_to_all(told).tolist()
+        source = _folder_of(self._context.checkpoint_origin or "") if inherited else self._root.address
+        return (Commit(attempt, step) if attempt else None), source
+
+    def _inherit(self, origin: str) -> Commit:
+        """The step of another job from which this one begins. It is not ours to quarantine, nor to fall back from."""
+        folder = _folder_of(origin)
+        commit = Commit.at(origin.removeprefix(f"{folder}/"))
+        damage = manifest.damage_of(open_storage(folder, self._reporter.storage_trouble), commit)
+        if damage is not None:
+            raise NothingRestorable(f"{origin}, from which this job continues, cannot be restored: {damage.message}")
+        self._reporter.restored(commit.step, commit.path, source_job_id=folder.rpartition("/")[2])
+        return commit
 
     def _claim(self) -> Commit | None:
         attempt, attempt_id = self._context.attempt, self._context.attempt_id
+        failpoints.reach("claim.before")
         newest = latest.claim(self._root, attempt, attempt_id)
+        failpoints.reach("claim.after")
         commit, damaged = manifest.choose(self._root, newest)
         for damage in damaged:
             self._reporter.quarantined(damage.commit.step, damage.commit.path, damage.message)
         if commit is None:
-            self._reporter.fresh()
+            if self._context.committed_step is not None:
+                known = f"step {self._context.committed_step:,} was committed"
+                raise NothingRestorable(f"{known}, and {self._root.address} holds no committed step any more")
             return None
         if commit.path != newest.path:
             latest.rewind(self._root, attempt, attempt_id, commit.step, commit.path)
+        failpoints.reach("rewind.after")
         # After the rewind: a crash in between must not leave LATEST naming a step that has no manifest.
         for damage in damaged:
             manifest.quarantine(self._root, damage.commit)
+        # They would be counted among the commits to keep, and fallen back to.
+        for uncommitted in manifest.beyond(self._root, attempt, commit):
+            manifest.withdraw(self._root, uncommitted)
+        failpoints.reach("quarantine.after")
         self._reporter.restored(commit.step, commit.path)
         return commit
 
 
-def _manager(folder: Path) -> Any:
-    import orbax.checkpoint as ocp
+def _folder_of(origin: str) -> str:
+    return origin.rsplit("/", 2)[0]
 
-    return ocp.CheckpointManager(
-        folder,
-        # Weights hardly compress, and compressing them would cost the CPU time that feeds the chips.
-        item_handlers={
-            "state": ocp.PyTreeCheckpointHandler(use_compression=False),
-            "position": ocp.JsonCheckpointHandler(),
-        },
-        options=ocp.CheckpointManagerOptions(
-            max_to_keep=None,  # the committer retires steps, by LATEST and not by what Orbax finds
-            enable_async_checkpointing=True,
-            # No post_finalization_callback: it runs before the commit.
-            async_options=ocp.AsyncOptions(timeout_secs=SAVE_TIMEOUT_S),
-            save_root_metadata=False,
-        ),
-    )
+
+def _is_storages(error: Exception) -> bool:
+    """Whether the storage is to blame. Its clients under Orbax have errors of their own, which are not OSErrors."""
+    return isinstance(error, OSError) or type(error).__module__.startswith(("gcsfs", "aiohttp")) or "GCS" in str(error)

@@ -13,8 +13,10 @@ PREFIX = "PODWRIGHT_"
 class RankContext:
     """One rank of one attempt.
 
-    `coordinator` is host:port of rank 0's jax coordinator. `checkpoint_root` is the job's checkpoint folder, shared by
-    all its attempts. `config` is set for built-in programs only, `checkpoint_every_steps` where the job asks for it.
+    `coordinator` is host:port of rank 0's jax coordinator. `checkpoint_root` is the job's checkpoint folder, local or
+    `gs://…`, shared by all its attempts. `config` is set for built-in programs only, `checkpoint_every_steps` where the
+    job asks for it. `committed_step` is what the control plane knows to be committed: when storage holds nothing, the
+    job must not begin anew.
     """
 
     job_id: str
@@ -26,9 +28,12 @@ class RankContext:
     host: str
     coordinator: str
     spool: Path
-    checkpoint_root: Path | None = None
+    checkpoint_root: str | None = None
     config: Path | None = None
     checkpoint_every_steps: int | None = None
+    committed_step: int | None = None
+    checkpoint_origin: str | None = None
+    """`<folder of another job>/<attempt>/<step>`, where this job begins that continues it."""
 
     def __post_init__(self) -> None:
         if self.attempt < 1:
@@ -41,8 +46,9 @@ class RankContext:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> RankContext:
         """Read the PODWRIGHT_ variables. Raises ValueError, naming the variable that is missing or not a number."""
-        root, config = _optional(environment, "CHECKPOINT_ROOT"), _optional(environment, "CONFIG")
+        config = _optional(environment, "CONFIG")
         every = _optional(environment, "CHECKPOINT_EVERY_STEPS")
+        committed = _optional(environment, "COMMITTED_STEP")
         return cls(
             job_id=_required(environment, "JOB_ID"),
             attempt_id=_required(environment, "ATTEMPT_ID"),
@@ -53,9 +59,11 @@ class RankContext:
             host=_required(environment, "HOST"),
             coordinator=_required(environment, "COORDINATOR"),
             spool=Path(_required(environment, "SPOOL")),
-            checkpoint_root=Path(root) if root else None,
+            checkpoint_root=_optional(environment, "CHECKPOINT_ROOT"),
             config=Path(config) if config else None,
             checkpoint_every_steps=_number("CHECKPOINT_EVERY_STEPS", every) if every else None,
+            committed_step=_number("COMMITTED_STEP", committed) if committed else None,
+            checkpoint_origin=_optional(environment, "CHECKPOINT_ORIGIN"),
         )
 
 

@@ -60,6 +60,10 @@ class Superseded(RankFailure):
     reason = "superseded"
 
 
+class PerhapsCommitted(Superseded):
+    """Superseded while it was not answered whether the last commit happened: that step's data must stay."""
+
+
 def reason_of(error: BaseException) -> str:
     """The ending's reason that `error` stands for."""
     if isinstance(error, RankFailure):

@@ -77,9 +77,11 @@ class Reporter:
             bytes=size_bytes, save_ms=save_ms, blocked_ms=blocked_ms,
         )  # fmt: skip
 
-    def restored(self, step: int, path: str) -> None:
-        """The attempt goes on from `path`; written before the restoring begins, so that it is known if that fails."""
-        self._write("checkpoint", event="restored", step=step, path=path)
+    def restored(self, step: int, path: str, source_job_id: str | None = None) -> None:
+        """The attempt goes on from `path`, of another job if this one continues it; written before the restoring
+        begins, so that it is known if that fails."""
+        source = {} if source_job_id is None else {"source_job_id": source_job_id}
+        self._write("checkpoint", event="restored", step=step, path=path, **source)
 
     def fresh(self) -> None:
         """No step was ever committed: the attempt begins at step 0."""
@@ -88,6 +90,10 @@ class Reporter:
     def quarantined(self, step: int, path: str, message: str) -> None:
         """`path` is damaged and an older step is used."""
         self._write("checkpoint", event="quarantined", step=step, path=path, message=message[:MAX_MESSAGE_CHARACTERS])
+
+    def storage_trouble(self, message: str) -> None:
+        """The checkpoints' storage failed, and is tried again."""
+        self._write("checkpoint", event="trouble", step=0, message=message[:MAX_MESSAGE_CHARACTERS])
 
     def failure(self, reason: str, message: str) -> None:
         """This rank is about to exit non-zero."""

@@ -107,6 +107,8 @@ class Gang:
                     env_vars=self.order.env_vars,
                     checkpoint_root=self.order.checkpoint.root,
                     checkpoint_every_steps=self.order.checkpoint.every_steps,
+                    committed_step=self.order.checkpoint.committed_step,
+                    checkpoint_origin=self.order.checkpoint.origin,
                 )
             )
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from orchestrator.cli.remote import fleet, jobs, logs, submit, watch
+from orchestrator.cli.remote import checkpoints, fleet, jobs, logs, submit, watch
 
 _PANEL = "Jobs"
 
@@ -14,6 +14,17 @@ def register(app: typer.Typer) -> None:
     noun.command("list")(jobs.list_jobs)
     noun.command("show")(jobs.show_job)
     app.add_typer(noun, name="jobs", rich_help_panel=_PANEL)
+    app.command("continue", rich_help_panel=_PANEL)(checkpoints.continue_job)
+    saved = typer.Typer(help="List a job's checkpoints; verify, pin, delete or export one.", no_args_is_help=True)
+    saved.command("list")(checkpoints.list_checkpoints)
+    saved.command("show")(checkpoints.show_checkpoint)
+    saved.command("verify")(checkpoints.verify_checkpoint)
+    saved.command("pin")(checkpoints.pin_checkpoint)
+    saved.command("unpin")(checkpoints.unpin_checkpoint)
+    saved.command("delete")(checkpoints.delete_checkpoint)
+    saved.command("export")(checkpoints.export_checkpoint)
+    saved.command("orphans")(checkpoints.collect_orphans)
+    app.add_typer(saved, name="checkpoints", rich_help_panel=_PANEL)
     app.command("logs", rich_help_panel=_PANEL)(logs.logs)
     app.command("watch", rich_help_panel=_PANEL)(watch.watch)
     app.command("cancel", rich_help_panel=_PANEL)(jobs.cancel_job)

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.remote.wording import STATE_COLOURS, moment, plain, span
+from orchestrator.cli.remote.wording import STATE_COLOURS, moment, plain, size, span
 
 Answer = Mapping[str, Any]
 
@@ -30,6 +30,23 @@ def jobs_table(jobs: Sequence[Answer], now_ms: int) -> Table:
             str(job["attempts"]),
             span(max(0, now_ms - job["created_at_ms"])),
             plain(job["message"]),
+        )
+    return table
+
+
+def checkpoints_table(checkpoints: Sequence[Answer]) -> Table:
+    table = columns("step", "attempt", "state", "kept as", "size", "saved in", "went on in", "note")
+    for saved in checkpoints:
+        users = ", ".join(f"{user['job_id']}#{user['attempt']}" for user in saved["restored_into"])
+        table.add_row(
+            f"{saved['step']:,}",
+            str(saved["attempt"]),
+            saved["state"],
+            saved["kept"] or "",
+            "" if saved["bytes"] is None else size(saved["bytes"]),
+            "" if saved["save_ms"] is None else span(saved["save_ms"]),
+            users,
+            plain(saved["note"]),
         )
     return table
 

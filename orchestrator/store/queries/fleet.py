@@ -9,7 +9,8 @@ from orchestrator.domain.ids import AttemptId, ClusterId, SliceId
 from orchestrator.domain.job import Attempt, Cluster, Job, Slice
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
-from orchestrator.store.queries import secrets
+from orchestrator.store.queries import errands, secrets
+from orchestrator.store.queries.errands import Errand
 from orchestrator.store.schema import attempts, clusters, jobs, leases, placements, slices
 
 
@@ -23,6 +24,8 @@ class Standing:
     """Its live attempts, oldest first, each with its job."""
     sealed: Mapping[tuple[str, str], str]
     """The secrets that they name, by project and name."""
+    errands: tuple[Errand, ...] = ()
+    """What it shall do to checkpoints and has not reported, oldest first."""
 
 
 async def all_slices(tx: ReadTx) -> tuple[Slice, ...]:
@@ -65,4 +68,5 @@ async def standing(tx: ReadTx, cluster_id: ClusterId) -> Standing:
     epoch = (await tx.ask(select(leases.c.epoch))).scalar_one_or_none() or 0
     runs = tuple((by_id[attempt.job_id], attempt) for attempt in live)
     wanted = {(job.spec.project, name) for job, _ in runs for name in job.spec.secrets}
-    return Standing(await order_revision(tx, cluster_id), int(epoch), runs, await secrets.sealed(tx, wanted))
+    sealed, open_errands = await secrets.sealed(tx, wanted), await errands.open_of(tx, cluster_id)
+    return Standing(await order_revision(tx, cluster_id), int(epoch), runs, sealed, open_errands)

@@ -92,6 +92,14 @@ async def page(tx: ReadTx, wanted: JobFilter, limit: int, after: int | None, *, 
     return JobPage(tuple(rows.job_of(row) for row in found[:limit]), found[limit - 1]["row_id"] if more else None)
 
 
+async def seen(tx: ReadTx, job_ids: Collection[str], seen_by: Collection[str] | None) -> frozenset[str]:
+    """Those of the jobs that are of the projects `seen_by` (None: all)."""
+    if not job_ids:
+        return frozenset()
+    conditions = JobFilter(ids=tuple(job_ids), seen_by=seen_by).conditions
+    return frozenset((await tx.ask(select(jobs.c.id).where(*conditions))).scalars())
+
+
 async def states_of(tx: ReadTx, job_ids: Iterable[str]) -> dict[str, JobState]:
     """Where each of these jobs is; those that are not there are absent."""
     wanted = sorted(set(job_ids))

@@ -1,13 +1,15 @@
 """Reported numbers: raw as each attempt and rank gave them, or joined over the job's attempts."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from sqlalchemy import select
 
 from orchestrator.domain.ids import JobId
+from orchestrator.domain.job import Job
+from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
-from orchestrator.store.schema import attempts, points, progress
+from orchestrator.store.schema import attempts, jobs, points, progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,34 @@ async def resumed_steps(tx: ReadTx, job_id: JobId) -> dict[int, int]:
         .where(attempts.c.job_id == job_id, progress.c.resumed_step.is_not(None))
     )
     return {row.number: row.resumed_step for row in await tx.ask(asked)}
+
+
+async def curve(
+    tx: ReadTx, job: Job, series: Iterable[str] = (), seen_by: Collection[str] | None = None
+) -> tuple[Point, ...]:
+    """A job's joined points, after those of the job that it continues, up to the step from which it does.
+
+    Points of other jobs have the attempt 0. A chain is followed to its beginning, or to the first job that is not of
+    the projects `seen_by` (None: all).
+    """
+    wanted = tuple(series)
+    points = joined(await raw_points(tx, job.id, wanted), await resumed_steps(tx, job.id))
+    seen = {job.id}
+    origin = job.spec.checkpoint.continue_from
+    while origin is not None:
+        source, attempt, step = origin.split("/")
+        row = (await tx.ask(select(jobs).where(jobs.c.id == source))).mappings().one_or_none()
+        if row is None or source in seen or (seen_by is not None and row["project"] not in seen_by):
+            break
+        seen.add(JobId(source))
+        before = rows.job_of(row)
+        raw = [point for point in await raw_points(tx, before.id, wanted) if point.attempt <= int(attempt)]
+        resumed = {number: at for number, at in (await resumed_steps(tx, before.id)).items() if number <= int(attempt)}
+        older = [replace(one, attempt=0) for one in joined(raw, resumed) if one.step <= int(step)]
+        known = {(point.series, point.step) for point in points}
+        points += tuple(one for one in older if (one.series, one.step) not in known)
+        origin = before.spec.checkpoint.continue_from
+    return tuple(sorted(points, key=lambda point: (point.series, point.step)))
 
 
 def joined(raw: Iterable[Point], resumed: Mapping[int, int]) -> tuple[Point, ...]:

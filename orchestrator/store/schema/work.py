@@ -260,10 +260,45 @@ checkpoints = Table(
     Column("blocked_ms", BigInteger),
     Column("at_ms", BigInteger, nullable=False),
     Column("state", Text, nullable=False),
+    Column("pinned", Integer, nullable=False, server_default="0"),
+    Column("note", Text, nullable=False, server_default=""),
+    Column("delete_asked_at_ms", BigInteger),
+    Column("deleted_at_ms", BigInteger),
     PrimaryKeyConstraint("attempt_id", "step"),
     one_of("state", ("committed", "quarantined")),
     Index("ix_checkpoints_job_id_step", "job_id", "step"),
 )
+"""Every step that was ever committed: those that were deleted stay as history."""
+
+restores = Table(
+    "restores",
+    metadata,
+    Column("attempt_id", Text, ForeignKey("attempts.id"), primary_key=True),
+    Column("job_id", Text, ForeignKey("jobs.id"), nullable=False),
+    Column("source_job_id", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Index("ix_restores_source_job_id", "source_job_id"),
+)
+"""Which committed step each attempt went on from; of another job if it was continued from that one."""
+
+errands = Table(
+    "errands",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("cluster_id", Text, ForeignKey("clusters.id"), nullable=False),
+    Column("job_id", Text, ForeignKey("jobs.id"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("target", Text),
+    Column("asked_at_ms", BigInteger, nullable=False),
+    Column("done_at_ms", BigInteger),
+    Column("ok", Integer),
+    Column("message", Text, nullable=False, server_default=""),
+    one_of("kind", ("verify", "delete", "export", "orphans")),
+    Index("ix_errands_cluster_id_done_at_ms", "cluster_id", "done_at_ms"),
+)
+"""What a cluster shall do to checkpoint objects, which the control plane never touches itself."""
 
 events = Table(
     "events",

@@ -59,7 +59,7 @@ async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     await migrate(database)
     async with database.write() as tx:
         await tx.ask(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(NewerSchema, match=r"revision 9999.*up to 0003"):
+    with pytest.raises(NewerSchema, match=r"revision 9999.*up to \d{4}"):
         await migrate(database)
     await database.close()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from workers.rank import latest
 from workers.rank.committer import COMMIT_MARKER, Committer, Save
 from workers.rank.progress import Reporter, Spool
+from workers.storage import open_storage
 
 REPOSITORY = Path(__file__).parents[3]
 A_COMMIT = """
@@ -18,8 +19,9 @@ import sys, time
 from pathlib import Path
 from workers.rank.committer import Committer, Save
 from workers.rank.progress import Reporter, Spool
+from workers.storage import open_storage
 root = Path(sys.argv[1])
-committer = Committer(root, 1, "a", Reporter(Spool(root / "spool"), 0), lambda: None)
+committer = Committer(open_storage(str(root)), 1, "a", Reporter(Spool(root / "spool"), 0), lambda: None)
 committer.take(Save(step=int(sys.argv[2]), step_at_ms=0, started=time.monotonic(), blocked_ms=0))
 committer.close()
 """
@@ -38,8 +40,8 @@ def committed_by_a_process(root, step):
     return done.returncode, json.loads((root / "spool").read_text().splitlines()[-1])
 
 
-def test_saves_are_committed_in_order_and_two_are_kept(tmp_path):
-    latest.claim(tmp_path, 1, "a")
+def test_saves_are_committed_in_order_and_nothing_is_deleted(tmp_path):
+    latest.claim(open_storage(str(tmp_path)), 1, "a")
     spool = tmp_path / "spool"
 
     def finish_late():
@@ -48,14 +50,14 @@ def test_saves_are_committed_in_order_and_two_are_kept(tmp_path):
 
     for step in (10, 20):
         a_finished_save(tmp_path, 1, step)
-    committer = Committer(tmp_path, 1, "a", Reporter(Spool(spool), 0, now_ms=lambda: 9), finish_late)
+    committer = Committer(open_storage(str(tmp_path)), 1, "a", Reporter(Spool(spool), 0, now_ms=lambda: 9), finish_late)
     for step in (10, 20, 30):
         committer.take(Save(step, step_at_ms=step, started=time.monotonic(), blocked_ms=4))
     committer.close()
 
-    assert latest.read(tmp_path).path == "1/30"
+    assert latest.read(open_storage(str(tmp_path))).path == "1/30"
     assert sorted(path.name for path in (tmp_path / "1").iterdir()) == [
-        "20", "20.manifest.json", "30", "30.manifest.json",
+        "10", "10.manifest.json", "20", "20.manifest.json", "30", "30.manifest.json",
     ]  # fmt: skip
     records = [json.loads(line) for line in spool.read_text().splitlines()]
     assert [(record["event"], record["path"], record["bytes"]) for record in records] == [
@@ -67,18 +69,18 @@ def test_saves_are_committed_in_order_and_two_are_kept(tmp_path):
 
 
 def test_a_superseded_process_ends_with_that_reason_and_commits_nothing(tmp_path):
-    latest.claim(tmp_path, 1, "a")
-    latest.claim(tmp_path, 2, "b")
+    latest.claim(open_storage(str(tmp_path)), 1, "a")
+    latest.claim(open_storage(str(tmp_path)), 2, "b")
     a_finished_save(tmp_path, 1, 10)
     code, record = committed_by_a_process(tmp_path, 10)
     assert code == 1
     assert (record["type"], record["reason"]) == ("failure", "superseded")
-    assert latest.read(tmp_path).path is None
+    assert latest.read(open_storage(str(tmp_path))).path is None
     assert not (tmp_path / "1" / "10.manifest.json").exists()
 
 
 def test_a_save_that_left_no_folder_ends_the_process_as_storage_unavailable(tmp_path):
-    latest.claim(tmp_path, 1, "a")
+    latest.claim(open_storage(str(tmp_path)), 1, "a")
     code, record = committed_by_a_process(tmp_path, 10)
     assert (code, record["reason"]) == (1, "storage_unavailable")
     assert record["message"] == "the save of step 10 ended without a committed folder"

@@ -36,7 +36,7 @@ def test_the_optional_variables_are_read():
             "PODWRIGHT_CHECKPOINT_EVERY_STEPS": "25",
         }
     )
-    assert (context.config, context.checkpoint_root) == (Path("/c.json"), Path("/ckpt"))
+    assert (context.config, context.checkpoint_root) == (Path("/c.json"), "/ckpt")
     assert context.checkpoint_every_steps == 25
 
 

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "0004"
+down_revision = "0003"
 branch_labels = None
 depends_on = None
 
@@ -92,13 +92,13 @@ def _people() -> None:
 def _tokens() -> None:
     """Made anew: tokens of old are kept, each with all that its kind may do."""
     op.create_table(
-        "tokens_0003",
+        "tokens_0004",
         sa.Column("hash", sa.Text(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("created_at_ms", sa.BigInteger(), nullable=False),
     )
-    op.execute("INSERT INTO tokens_0003 SELECT hash, kind, name, created_at_ms FROM tokens")
+    op.execute("INSERT INTO tokens_0004 SELECT hash, kind, name, created_at_ms FROM tokens")
     op.drop_table("tokens")
     op.create_table(
         "tokens",
@@ -120,9 +120,9 @@ def _tokens() -> None:
     op.create_index("ix_tokens_user_name", "tokens", ["user_name"])
     op.execute(
         "INSERT INTO tokens (hash, kind, name, created_at_ms, id, scope)"
-        " SELECT hash, kind, name, created_at_ms, 'tok_' || substr(hash, 1, 16), 'admin' FROM tokens_0003"
+        " SELECT hash, kind, name, created_at_ms, 'tok_' || substr(hash, 1, 16), 'admin' FROM tokens_0004"
     )
-    op.drop_table("tokens_0003")
+    op.drop_table("tokens_0004")
 
 
 def _jobs() -> None:
