@@ -15,6 +15,7 @@ from orchestrator.api.parameters import Key, idempotency
 from orchestrator.api.specs import read_spec
 from orchestrator.api.submission import submit
 from orchestrator.api.views import MASK, JobView
+from orchestrator.domain.access import Role
 from orchestrator.domain.errors import Conflict
 from orchestrator.domain.ids import JobId
 from orchestrator.store.commands.jobs import Descent
@@ -66,6 +67,7 @@ async def continue_job(
     body = await read_wire(request, _BODY, MIB)
     async with deps.database.write() as tx:
         source = await jobs.find(tx, job, who.projects)
+        who.needs(Role.SUBMITTER, str(body.set.get("project", source.spec.project)))
         saved = _choose(await checkpoints.registry(tx, source.id), source.id, body)
         before = SPEC.dump_python(source.spec, mode="json")
         continues = f"{source.id}/{saved.path}"

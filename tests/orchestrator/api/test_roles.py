@@ -13,7 +13,12 @@ from tests.orchestrator.api.rig import SPEC, Rig
 pytestmark = pytest.mark.anyio
 
 OPEN = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /api/v1/version", "GET /api/v1/openapi.json"}
-OTHERS = {"GET /api/v1/link/orders", "POST /api/v1/link/facts", "POST /api/v1/ingest/{attempt_id}"}
+OTHERS = {
+    "GET /api/v1/link/orders",
+    "POST /api/v1/link/facts",
+    "POST /api/v1/link/errands",
+    "POST /api/v1/ingest/{attempt_id}",
+}
 """For clusters and ranks."""
 
 REASON = {"reason": "test"}
