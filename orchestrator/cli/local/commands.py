@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel="On this machine")(up)
     app.command(rich_help_panel="On this machine")(down)
     app.command(rich_help_panel="On this machine")(demo)
+    app.command(rich_help_panel="On this machine")(backup)
     simulate.register(app)
 
 
@@ -56,6 +57,22 @@ def up(
     finally:
         launcher.stop()
     say("ended; nothing is left running")
+
+
+def backup(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
+) -> None:
+    """Copy the database of the control plane here while it runs. Logs and checkpoints are plain files."""
+    import subprocess
+    import sys
+
+    # A process of its own, like the server: the command line knows no database.
+    asked = [sys.executable, "-m", "orchestrator.backup", "--state-dir", str(_state_dir(ctx)), str(file)]
+    made = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise CommandFailed(made.stderr.strip() or "the backup failed")
+    say(made.stdout.strip())
 
 
 def down(ctx: typer.Context, quiet: Annotated[bool, typer.Option(help="Say nothing.")] = False) -> None:
