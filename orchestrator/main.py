@@ -16,12 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import httpx
 import structlog
 import uvicorn
 
 from orchestrator.api.app import create_app
 from orchestrator.api.deps import Deps
+from orchestrator.chores.loop import MESSAGES_MS, SWEEPS_MS, keep_doing
 from orchestrator.chores.retention import keep_retention
+from orchestrator.chores.sweep import Sweeper
+from orchestrator.chores.webhooks import Messenger
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.domain.errors import Unavailable
 from orchestrator.reconciler.decide import decide
@@ -31,6 +35,7 @@ from orchestrator.store.blobs import Blobs
 from orchestrator.store.commands.tokens import add_token
 from orchestrator.store.database import Database
 from orchestrator.store.migrate import NewerSchema, migrate
+from orchestrator.store.sealing import Seal
 
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _LOCAL_TOKENS: Final = (("admin", "local", "pwt_", "admin.token"), ("cluster", "local", "pwc_", "cluster.token"))
@@ -67,13 +72,15 @@ async def serve(settings: Settings, clock: Clock) -> None:
         await migrate(database)
         if settings.loopback:
             await _make_local_tokens(database, settings.state_dir, clock.now_ms())
+        server_key = _server_key(settings.server_key_file)
         deps = Deps(
             database=database,
-            blobs=Blobs(settings.state_dir / "blobs"),
+            blobs=Blobs(settings.blobs),
             clock=clock,
             new_id=random_id,
-            server_key=_server_key(settings.state_dir / "server.key"),
+            server_key=server_key,
             checkpoint_root=settings.checkpoint_root,
+            seal=Seal(server_key),
         )
         await _serve_and_tick(settings, deps)
     finally:
@@ -86,6 +93,7 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
     _stop_on_signals(server, deps)
     leading = Leadership(deps.database, deps.clock, random_id("server"), settings.lease_ms)
     ticking = asyncio.create_task(Loop(deps.database, deps.clock, decide, deps.new_id, leading).run(deps.stopping))
+    chores = asyncio.create_task(_do_chores(settings, deps, leading))
     ticking.add_done_callback(lambda _: _stop(server, deps))
     sweeping = asyncio.create_task(
         keep_retention(deps.database, deps.clock, deps.new_id, lambda: leading.held is not None, deps.stopping)
@@ -98,9 +106,23 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
         _stop(server, deps)
         async with asyncio.timeout(_LAST_TICK_S):
             await asyncio.gather(ticking, sweeping)
+        chores.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await chores
         with contextlib.suppress(Unavailable):
             await leading.leave()
     log.info("stopped")
+
+
+async def _do_chores(settings: Settings, deps: Deps, leading: Leadership) -> None:
+    """What the leader does besides ticking. May be cancelled anywhere: what is half done is done again."""
+    # Redirects are not followed and proxies not asked: a webhook reaches the address that its project gave.
+    async with httpx.AsyncClient(follow_redirects=False, trust_env=False) as http, asyncio.TaskGroup() as tasks:
+        messenger = Messenger(deps.database, deps.clock, deps.seal, http)
+        sweeper = Sweeper(deps.database, deps.blobs, deps.clock, settings.kept)
+        for chore, every_ms in ((messenger.run_once, MESSAGES_MS), (sweeper.run_once, SWEEPS_MS)):
+            doing = keep_doing(chore, every_ms, lambda: leading.held is not None, deps.clock, deps.stopping)
+            tasks.create_task(doing)
 
 
 class _Server(uvicorn.Server):

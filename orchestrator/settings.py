@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from orchestrator.store.commands.retention import Kept
+
 
 class BadSettings(Exception):
     """The settings do not fit together; the message says what to change."""
@@ -22,6 +24,12 @@ class Settings:
     """0: the port of the last start if it is free, else any."""
     database_url: str
     checkpoint_root: str
+    blobs: Path
+    """Folder of logs and other files; replicas share it."""
+    server_key_file: Path
+    """Attempt tokens and sealed secrets rest on this key; replicas share it. Made if it is not there."""
+    kept: Kept
+    """For how long events, metrics and logs are kept."""
     lease_ms: int
     """How long a leader's lease row may stand still before another process takes over."""
 
@@ -51,19 +59,25 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     parser.add_argument("--port", default=0, type=int, help="0 (default): the one of the last start, else any free one")
     parser.add_argument("--database-url", help="default: SQLite in the state folder")
     parser.add_argument("--checkpoint-root", help="folder that all hosts see, or gs://…; default: in the state folder")
-    parser.add_argument("--lease-seconds", default=5.0, type=float)
+    parser.add_argument("--blobs", type=Path, help="folder that replicas share; default: in the state folder")
+    parser.add_argument("--server-key-file", type=Path, help="file that replicas share; default: in the state folder")
+    for what in ("events", "metrics", "logs"):
+        parser.add_argument(f"--keep-{what}-days", type=float, help="default: for ever")
+    parser.add_argument("--lease-seconds", default=3.0, type=float)
     parser.add_argument("--allow-remote", action="store_true", help="listen on a host that is not loopback")
     given = parser.parse_args(argv)
     if not is_loopback(given.host) and not given.allow_remote:
         raise BadSettings(f"{given.host} can be reached from other machines; add --allow-remote if that is meant")
     state_dir: Path = given.state_dir.absolute()
-    database_url = given.database_url or environ.get("PODWRIGHT_DATABASE_URL")
     return Settings(
         state_dir=state_dir,
         host=given.host,
         port=given.port,
-        database_url=database_url or f"sqlite+aiosqlite:///{state_dir / 'podwright.db'}",
+        database_url=database_url(given.database_url, state_dir, environ),
         checkpoint_root=_checkpoint_root(given.checkpoint_root, state_dir),
+        blobs=(given.blobs or state_dir / "blobs").absolute(),
+        server_key_file=(given.server_key_file or state_dir / "server.key").absolute(),
+        kept=Kept(_days_ms(given.keep_events_days), _days_ms(given.keep_metrics_days), _days_ms(given.keep_logs_days)),
         lease_ms=int(given.lease_seconds * 1000),
     )
 
@@ -82,3 +96,12 @@ def _checkpoint_root(given: str | None, state_dir: Path) -> str:
     else:
         raise BadSettings(f"--checkpoint-root {given}: name a folder or gs://BUCKET/FOLDER")
     return str(path.absolute())
+
+
+def database_url(given: str | None, state_dir: Path, environ: Mapping[str, str]) -> str:
+    """The database's address: as given, else as the environment says, else SQLite in the state folder."""
+    return given or environ.get("PODWRIGHT_DATABASE_URL") or f"sqlite+aiosqlite:///{state_dir / 'podwright.db'}"
+
+
+def _days_ms(days: float | None) -> int | None:
+    return None if days is None else int(days * 86_400_000)

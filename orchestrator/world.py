@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.domain.ids import AttemptId, ClusterId, SliceId
 from orchestrator.domain.job import Attempt, Cluster, Job, Progress, Slice
+from orchestrator.domain.lifecycle import JobState
 from orchestrator.domain.sharing import Health, Likeness, Project, Quota, Window
 from orchestrator.protocol import FactBody
 
@@ -43,3 +44,7 @@ class World:
     windows: Mapping[SliceId, tuple[Window, ...]] = field(default_factory=dict)
     health: Mapping[SliceId, Health] = field(default_factory=dict)
     """Of the slices that are not sound."""
+    draining: frozenset[SliceId] = frozenset()
+    """Whose gangs shall go on elsewhere."""
+    ended: Mapping[str, JobState] = field(default_factory=dict)
+    """Where the jobs are that blocked jobs wait for and that have ended."""

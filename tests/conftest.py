@@ -1,16 +1,72 @@
-"""What the whole test session shares."""
+"""Settings of the whole test session, and what several suites run on: databases, an emulated cluster."""
 
-from collections.abc import Iterator
+import asyncio
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from orchestrator.store.database import Database
+from orchestrator.store.migrate import migrate
+from tests import postgres as postgresql
 from tests.emulated import Emulated, emulated_cluster, end
+from tests.postgres import Postgres
 from tests.workers.cluster.control_plane import ControlPlane
 from tests.workers.cluster.rig import TOKEN, Rig
 
 settings.register_profile("calm", derandomize=True, deadline=None)
 settings.load_profile("calm")
+
+_TEMPLATE = "migrated"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server, with a migrated database to copy. Without PostgreSQL tests are skipped, but never in CI."""
+    programs = postgresql.binaries()
+    if programs is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no PostgreSQL was found, and in CI nothing may be skipped")
+        pytest.skip("no PostgreSQL was found")
+    with postgresql.running(programs) as server:
+        with ThreadPoolExecutor(1) as thread:  # the first test to ask for it may have an event loop of its own
+            thread.submit(asyncio.run, _migrate(server.create(_TEMPLATE))).result()
+        yield server
+
+
+@pytest.fixture
+def new_postgres_url(postgres: Postgres) -> Iterator[Callable[[], str]]:
+    """Makes migrated databases that are gone after the test."""
+    made: list[str] = []
+
+    def new() -> str:
+        made.append(f"test_{next(_numbers)}")
+        return postgres.create(made[-1], _TEMPLATE)
+
+    yield new
+    for name in made:
+        postgres.drop(name)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of the test's own, of each kind that we support."""
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path / 'test.db'}"
+    return str(request.getfixturevalue("new_postgres_url")())
+
+
+async def _migrate(url: str) -> None:
+    database = Database(url)
+    await migrate(database)
+    await database.close()
 
 
 @pytest.fixture(scope="session")

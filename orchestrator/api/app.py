@@ -3,6 +3,8 @@
 from fastapi import FastAPI
 
 from orchestrator.api import (
+    arrays,
+    bulk,
     checkpoints,
     continuing,
     events,
@@ -14,12 +16,25 @@ from orchestrator.api import (
     link,
     logs,
     metrics,
+    openapi,
     problems,
+    projects,
+    prometheus,
+    restrictions,
+    secrets,
+    tokens,
+    usage,
+    users,
+    verbs,
+    webhooks,
 )
 from orchestrator.api.deps import Deps
 
 _ROUTERS = (
+    bulk.router,
     jobs.router,
+    verbs.router,
+    arrays.router,
     events.router,
     metrics.router,
     checkpoints.router,
@@ -27,9 +42,17 @@ _ROUTERS = (
     logs.router,
     ledger.router,
     fleet.router,
+    restrictions.router,
+    projects.router,
+    secrets.router,
+    users.router,
+    usage.router,
+    webhooks.router,
+    tokens.router,
     link.router,
     ingest.router,
     health.router,
+    prometheus.router,
 )
 
 
@@ -38,6 +61,11 @@ def create_app(deps: Deps) -> FastAPI:
     app = FastAPI(title="Podwright", openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None)
     app.state.deps = deps
     problems.install(app)
+    add_routes(app)
+    openapi.install(app)
+    return app
+
+
+def add_routes(app: FastAPI) -> None:
     for router in _ROUTERS:
         app.include_router(router)
-    return app

@@ -1,15 +1,18 @@
 """Committed steps of a job: the registry, pins, and errands on their objects. What is not committed does not exist."""
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.bodies import MIB, read_wire
 from orchestrator.api.deps import WithDeps
+from orchestrator.api.verbs import mine
 from orchestrator.api.views import number_view
 from orchestrator.checkpoints.retention import plan
+from orchestrator.domain.access import Caller
 from orchestrator.domain.errors import Fault, InvalidInput
 from orchestrator.domain.job import Job
 from orchestrator.store.commands import checkpoints as commands
@@ -91,44 +94,44 @@ _ERRAND: TypeAdapter[ErrandBody] = TypeAdapter(ErrandBody)
 
 
 @router.get("")
-async def list_checkpoints(job: str, _who: Admin, deps: WithDeps) -> CheckpointList:
+async def list_checkpoints(job: str, who: User, deps: WithDeps) -> CheckpointList:
     async with deps.database.read() as tx:
-        found = await jobs.find(tx, job)
-        return CheckpointList(items=await _views(tx, found, deps.clock.now_ms()))
+        found = await jobs.find(tx, job, who.projects)
+        return CheckpointList(items=await _views(tx, who, found, deps.clock.now_ms()))
 
 
 @router.post("/{step}/pin")
 async def pin(
-    job: str, step: int, request: Request, _who: Admin, deps: WithDeps, attempt: Number = None
+    job: str, step: int, request: Request, who: User, deps: WithDeps, attempt: Number = None
 ) -> CheckpointView:
     body = await read_wire(request, _PIN, MIB)
     async with deps.database.write() as tx:
-        found = await jobs.find(tx, job)
+        found = await mine(tx, who, job, None)
         saved = await registry.find(tx, found.id, step, attempt)
         await commands.pin(tx, saved, body.pinned, body.note, deps.clock.now_ms())
-        return await _view_of(tx, found, saved, deps.clock.now_ms())
+        return await _view_of(tx, who, found, saved, deps.clock.now_ms())
 
 
 @router.delete("/{step}", status_code=202)
-async def delete(job: str, step: int, _who: Admin, deps: WithDeps, attempt: Number = None) -> CheckpointView:
+async def delete(job: str, step: int, who: User, deps: WithDeps, attempt: Number = None) -> CheckpointView:
     async with deps.database.write() as tx:
-        found = await jobs.find(tx, job)
+        found = await mine(tx, who, job, None)
         saved = await registry.find(tx, found.id, step, attempt)
         newest = next(one for one in await registry.registry(tx, found.id) if one.state == "committed")
         await commands.delete(tx, saved, newest, deps.new_id, deps.clock.now_ms())
-        return await _view_of(tx, found, saved, deps.clock.now_ms())
+        return await _view_of(tx, who, found, saved, deps.clock.now_ms())
 
 
 @router.post("/{step}/errands", status_code=202)
 async def ask_errand(
-    job: str, step: int, request: Request, _who: Admin, deps: WithDeps, attempt: Number = None
+    job: str, step: int, request: Request, who: User, deps: WithDeps, attempt: Number = None
 ) -> ErrandView:
     """Have every byte of a step verified, or the step copied to another folder."""
     body = await read_wire(request, _ERRAND, MIB)
     if (body.kind == "export") != (body.target is not None):
         raise InvalidInput((Fault("target", "an export has one, a local folder or gs://…; a verify has none"),))
     async with deps.database.write() as tx:
-        found = await jobs.find(tx, job)
+        found = await mine(tx, who, job, None)
         saved = await registry.find(tx, found.id, step, attempt)
         errand_commands.refuse_foreign(saved)
         now_ms = deps.clock.now_ms()
@@ -137,36 +140,37 @@ async def ask_errand(
 
 
 @router.post("/orphans", status_code=202)
-async def collect_orphans(job: str, _who: Admin, deps: WithDeps) -> ErrandView:
+async def collect_orphans(job: str, who: User, deps: WithDeps) -> ErrandView:
     """Have what dead attempts left uncommitted deleted, after its age limit; foreign objects are only reported."""
     async with deps.database.write() as tx:
-        found = await jobs.find(tx, job)
+        found = await mine(tx, who, job, None)
         newest = f"{found.attempts}/0"
         (errand,) = await errand_commands.ask(tx, found.id, "orphans", [newest], deps.new_id, deps.clock.now_ms())
         return ErrandView.model_validate(await errand_queries.get(tx, errand))
 
 
 @router.get("/errands/{errand}")
-async def get_errand(job: str, errand: str, _who: Admin, deps: WithDeps) -> ErrandView:
+async def get_errand(job: str, errand: str, who: User, deps: WithDeps) -> ErrandView:
     async with deps.database.read() as tx:
-        await jobs.find(tx, job)
-        return ErrandView.model_validate(await errand_queries.get(tx, errand))
+        found = await jobs.find(tx, job, who.projects)
+        return ErrandView.model_validate(await errand_queries.get(tx, errand, found.id))
 
 
-async def _view_of(tx: ReadTx, job: Job, saved: Registered, now_ms: int) -> CheckpointView:
-    return next(view for view in await _views(tx, job, now_ms) if view.path == saved.path)
+async def _view_of(tx: ReadTx, who: Caller, job: Job, saved: Registered, now_ms: int) -> CheckpointView:
+    return next(view for view in await _views(tx, who, job, now_ms) if view.path == saved.path)
 
 
-async def _views(tx: ReadTx, job: Job, now_ms: int) -> list[CheckpointView]:
+async def _views(tx: ReadTx, who: Caller, job: Job, now_ms: int) -> list[CheckpointView]:
     """Oldest step first."""
     keepable = (await registry.keepable(tx, [job])).get(job.id, [])
     reasons = plan(keepable, job.spec.checkpoint, now_ms)
     made_at = {one.path: one.step_at_ms for one in await reports.checkpoints_of(tx, job.id)}
     found = sorted(await registry.registry(tx, job.id), key=lambda one: (one.step, one.attempt))
-    return [_view(one, reasons.get((one.attempt, one.step)), made_at[one.path]) for one in found]
+    users = await jobs.seen(tx, {user.job_id for one in found for user in one.restored_into}, who.projects)
+    return [_view(one, reasons.get((one.attempt, one.step)), made_at[one.path], users) for one in found]
 
 
-def _view(one: Registered, kept: Any, step_at_ms: int | None) -> CheckpointView:
+def _view(one: Registered, kept: Any, step_at_ms: int | None, users: Collection[str]) -> CheckpointView:
     return CheckpointView(
         attempt=one.attempt,
         attempt_id=one.attempt_id,
@@ -182,5 +186,5 @@ def _view(one: Registered, kept: Any, step_at_ms: int | None) -> CheckpointView:
         note=one.note,
         kept=kept,
         metrics={name: number_view(value) for name, value in one.values.items()},
-        restored_into=[RestoredIntoView.model_validate(user) for user in one.restored_into],
+        restored_into=[RestoredIntoView.model_validate(user) for user in one.restored_into if user.job_id in users],
     )

@@ -2,21 +2,24 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.bodies import MIB, read_wire
 from orchestrator.api.deps import WithDeps
-from orchestrator.api.specs import read_spec, refuse_unknown_shapes
+from orchestrator.api.jobs import view_of
+from orchestrator.api.parameters import Key, idempotency
+from orchestrator.api.specs import read_spec
+from orchestrator.api.submission import submit
 from orchestrator.api.views import MASK, JobView
+from orchestrator.domain.access import Role
 from orchestrator.domain.errors import Conflict
 from orchestrator.domain.ids import JobId
-from orchestrator.store.commands import jobs as commands
-from orchestrator.store.commands.jobs import IdempotencyKey
-from orchestrator.store.queries import checkpoints, fleet, jobs
+from orchestrator.store.commands.jobs import Descent
+from orchestrator.store.queries import checkpoints, jobs
 from orchestrator.store.queries.checkpoints import Registered
 from orchestrator.store.rows import SPEC
 
@@ -57,22 +60,21 @@ _BODY: TypeAdapter[ContinueBody] = TypeAdapter(ContinueBody)
 async def continue_job(
     job: str,
     request: Request,
-    who: Admin,
+    who: User,
     deps: WithDeps,
-    key: Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)] = None,
+    key: Key = None,
 ) -> Continued:
     body = await read_wire(request, _BODY, MIB)
     async with deps.database.write() as tx:
-        source = await jobs.find(tx, job)
+        source = await jobs.find(tx, job, who.projects)
+        who.needs(Role.SUBMITTER, str(body.set.get("project", source.spec.project)))
         saved = _choose(await checkpoints.registry(tx, source.id), source.id, body)
         before = SPEC.dump_python(source.spec, mode="json")
         continues = f"{source.id}/{saved.path}"
         after = _laid_over(_laid_over(before, body.set), {"checkpoint": {"continue_from": continues}})
         spec = read_spec(json.dumps(after).encode())
-        refuse_unknown_shapes(spec, await fleet.all_slices(tx))
-        idempotency = None if key is None else IdempotencyKey(who.token_hash, key)
-        job_id, _ = await commands.submit(tx, spec, JobId(deps.new_id("job")), deps.clock.now_ms(), idempotency)
-        view = JobView.of_detail(await jobs.find(tx, job_id), await jobs.newest_detail(tx, job_id))
+        job_id, _ = await submit(tx, deps, who, spec, idempotency(who.token_id, key), Descent(source.id))
+        view = await view_of(tx, job_id)
         differences = list(_differences(before, SPEC.dump_python(spec, mode="json"), ""))
         return Continued(job=view, continues=continues, differences=differences)
 

@@ -6,10 +6,12 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from orchestrator.api.logins import Logins
 from orchestrator.clock import Clock
 from orchestrator.domain.ids import NewId
 from orchestrator.store.blobs import Blobs
 from orchestrator.store.database import Database
+from orchestrator.store.sealing import Seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Deps:
     server_key: bytes
     """Attempt tokens are derived from it."""
     checkpoint_root: str
+    seal: Seal
+    logins: Logins = field(default_factory=Logins)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and the bell rung, when the server stops: open long polls and streams then end by themselves."""
 

@@ -8,12 +8,14 @@ from fastapi import APIRouter, Header, Query
 from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.deps import Deps, WithDeps
+from orchestrator.domain.access import Caller
 from orchestrator.domain.errors import Fault, InvalidInput
 from orchestrator.domain.ids import JobId
 from orchestrator.store.queries import events, jobs
 from orchestrator.store.queries.events import Recorded
+from orchestrator.store.queries.tokens import still_holds
 
 _AT_ONCE: Final = 500
 _POLL_MS: Final = 1_000
@@ -34,6 +36,10 @@ class EventView(BaseModel):
     job_id: str | None
     attempt_id: str | None
     slice_id: str | None
+    project: str | None
+    actor: str | None
+    """Who asked for the change; None: it happened."""
+    address: str | None
     data: dict[str, str | int | None]
 
     @classmethod
@@ -48,6 +54,9 @@ class EventView(BaseModel):
             job_id=event.job_id,
             attempt_id=event.attempt_id,
             slice_id=event.slice_id,
+            project=event.project,
+            actor=event.by.name if event.by else None,
+            address=event.by.address if event.by else None,
             data=dict(event.data),
         )
 
@@ -60,32 +69,48 @@ class EventList(BaseModel):
 
 @router.get("/jobs/{job}/events")
 async def list_events(
-    job: str, _who: Admin, deps: WithDeps, after: After = None, limit: Annotated[int, Query(ge=1, le=1000)] = 200
+    job: str, who: User, deps: WithDeps, after: After = None, limit: Annotated[int, Query(ge=1, le=1000)] = 200
 ) -> EventList:
     async with deps.database.read() as tx:
-        found = await jobs.find(tx, job)
+        found = await jobs.find(tx, job, who.projects)
         listed = await events.since(tx, after or 0, found.id, limit)
+    next_after = listed[-1].id if len(listed) == limit else None
+    return EventList(items=[EventView.of(one) for one in listed], next_after=next_after)
+
+
+@router.get("/events")
+async def list_all_events(
+    who: User,
+    deps: WithDeps,
+    kind: Annotated[str | None, Query(description="`user.` finds all kinds that begin so")] = None,
+    actor: str | None = None,
+    after: After = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> EventList:
+    """The history of all that the caller may see, oldest first: also who changed what, and from where."""
+    async with deps.database.read() as tx:
+        listed = await events.since(tx, after or 0, None, limit, who.projects, kind=kind, actor=actor)
     next_after = listed[-1].id if len(listed) == limit else None
     return EventList(items=[EventView.of(one) for one in listed], next_after=next_after)
 
 
 @router.get("/events/stream")
 async def stream_events(
-    _who: Admin,
+    who: User,
     deps: WithDeps,
     job: str | None = None,
     after: After = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> EventSourceResponse:
     """Begins after `Last-Event-ID` or `after`; else at a job's first event, or for all jobs at the present."""
-    job_id, begin = await _beginning(deps, job, _last_seen(last_event_id, after))
-    return EventSourceResponse(follow(deps, job_id, begin), ping=15)
+    job_id, begin = await _beginning(deps, who, job, _last_seen(last_event_id, after))
+    return EventSourceResponse(follow(deps, job_id, begin, who), ping=15)
 
 
-async def _beginning(deps: Deps, job: str | None, seen: int | None) -> tuple[JobId | None, int]:
+async def _beginning(deps: Deps, who: Caller, job: str | None, seen: int | None) -> tuple[JobId | None, int]:
     async with deps.database.read() as tx:
         if job is not None:
-            return (await jobs.find(tx, job)).id, seen or 0
+            return (await jobs.find(tx, job, who.projects)).id, seen or 0
         return None, await events.last_id(tx) if seen is None else seen
 
 
@@ -97,12 +122,17 @@ def _last_seen(header: str | None, after: int | None) -> int | None:
     return int(header)
 
 
-async def follow(deps: Deps, job_id: JobId | None, after: int) -> AsyncIterator[ServerSentEvent]:
-    """Events after `after`, of one job or of all, as they are committed, until the server stops."""
+async def follow(deps: Deps, job_id: JobId | None, after: int, who: Caller) -> AsyncIterator[ServerSentEvent]:
+    """Events after `after`, of one job or of all that the caller sees, as they are committed, until the server stops.
+
+    A stream lasts as long as its caller's rights: it ends when they change, and the client comes again.
+    """
     while not deps.stopping.is_set():
         ring = deps.database.commits.next_ring()
         async with deps.database.read() as tx:
-            found = await events.since(tx, after, job_id, _AT_ONCE)
+            found = await events.since(tx, after, job_id, _AT_ONCE, who.projects)
+            if not await still_holds(tx, who, deps.clock.now_ms()):
+                return
         for recorded in found:
             yield _sent(recorded)
             after = recorded.id

@@ -1,12 +1,16 @@
-"""Clusters and slices as they are now."""
+"""Clusters, pools, slices and hosts as they are now."""
+
+from collections.abc import Sequence
 
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.deps import WithDeps
-from orchestrator.api.views import SliceView
-from orchestrator.store.queries import fleet
+from orchestrator.api.views import RestrictionView, SliceView
+from orchestrator.domain.fleet import Restriction
+from orchestrator.domain.job import Slice, SliceState
+from orchestrator.store.queries import fleet, restrictions
 
 router = APIRouter(prefix="/api/v1", tags=["fleet"])
 
@@ -25,15 +29,106 @@ class ClusterList(BaseModel):
     items: list[ClusterView]
 
 
+class PoolView(BaseModel):
+    name: str
+    cluster_id: str
+    shape: str
+    capacity: str
+    slices: int
+    up: int
+    busy: int
+    chips: int
+    """Of all its slices."""
+    restriction: RestrictionView | None
+
+    @classmethod
+    def of(cls, known: Sequence[Slice], busy: int, restriction: Restriction | None) -> "PoolView":
+        first = known[0]
+        return cls(
+            name=first.pool,
+            cluster_id=first.cluster_id,
+            shape=str(first.shape),
+            capacity=first.capacity,
+            slices=len(known),
+            up=sum(one.state is SliceState.UP for one in known),
+            busy=busy,
+            chips=sum(one.shape.chips for one in known),
+            restriction=RestrictionView.of(restriction),
+        )
+
+
+class PoolList(BaseModel):
+    items: list[PoolView]
+
+
+class HostView(BaseModel):
+    slice_id: str
+    host: int
+    node_id: str
+    address: str
+    chips: int
+    restriction: RestrictionView | None
+
+
+class HostList(BaseModel):
+    items: list[HostView]
+
+
 @router.get("/slices")
-async def list_slices(_who: Admin, deps: WithDeps) -> SliceList:
+async def list_slices(who: User, deps: WithDeps) -> SliceList:
+    """All slices, each with the attempt that holds it if the caller may see that one."""
     async with deps.database.read() as tx:
-        found, holders = await fleet.all_slices(tx), await fleet.holders(tx)
-    return SliceList(items=[SliceView.of(known, holders.get(known.id)) for known in found])
+        found, imposed = await fleet.all_slices(tx), await restrictions.all_restrictions(tx)
+        holders = await fleet.holders(tx)
+        seen = await fleet.holders(tx, who.projects)
+    return SliceList(items=[SliceView.of(one, seen.get(one.id), one.id in holders, _on(imposed, one)) for one in found])
+
+
+@router.get("/pools")
+async def list_pools(_who: User, deps: WithDeps) -> PoolList:
+    """The pools, as their slices show them."""
+    async with deps.database.read() as tx:
+        found, imposed = await fleet.all_slices(tx), await restrictions.all_restrictions(tx)
+        holders = await fleet.holders(tx)
+    by_pool: dict[tuple[str, str, str], list[Slice]] = {}
+    for one in found:
+        by_pool.setdefault((one.pool, one.cluster_id, str(one.shape)), []).append(one)
+    named = {one.name: one for one in imposed if one.target == "pool"}
+    return PoolList(
+        items=[
+            PoolView.of(known, sum(one.id in holders for one in known), named.get(pool))
+            for (pool, _, _), known in sorted(by_pool.items())
+        ]
+    )
+
+
+@router.get("/hosts")
+async def list_hosts(_who: User, deps: WithDeps) -> HostList:
+    async with deps.database.read() as tx:
+        found, imposed = await restrictions.all_hosts(tx), await restrictions.all_restrictions(tx)
+    named = {one.name: RestrictionView.model_validate(one) for one in imposed if one.target == "host"}
+    return HostList(
+        items=[
+            HostView(
+                slice_id=one.slice_id,
+                host=one.host,
+                node_id=one.node_id,
+                address=one.address,
+                chips=one.chips,
+                restriction=named.get(f"{one.slice_id}/{one.host}"),
+            )
+            for one in found
+        ]
+    )
 
 
 @router.get("/clusters")
-async def list_clusters(_who: Admin, deps: WithDeps) -> ClusterList:
+async def list_clusters(_who: User, deps: WithDeps) -> ClusterList:
     async with deps.database.read() as tx:
         found = await fleet.all_clusters(tx)
     return ClusterList(items=[ClusterView(id=one.id, seen_at_ms=one.seen_at_ms) for one in found])
+
+
+def _on(imposed: Sequence[Restriction], known: Slice) -> Restriction | None:
+    """What takes the slice out: said of itself, of a host of it, or of its pool."""
+    return next((one for one in imposed if one.covers(known.id, known.pool)), None)

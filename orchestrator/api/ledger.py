@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from orchestrator.accounting.ledger import account
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.deps import WithDeps
 from orchestrator.domain.ledger import Bucket, Ledger
 from orchestrator.store.queries import histories, jobs
@@ -26,8 +26,8 @@ class LedgerView(BaseModel):
 
 
 @router.get("")
-async def get_ledger(job: str, _who: Admin, deps: WithDeps) -> LedgerView:
+async def get_ledger(job: str, who: User, deps: WithDeps) -> LedgerView:
     async with deps.database.read() as tx:
-        found = await jobs.find(tx, job)
+        found = await jobs.find(tx, job, who.projects)
         attempts = await histories.histories(tx, found.id)
     return LedgerView.of(account(attempts, deps.clock.now_ms()))

@@ -31,7 +31,9 @@ async def get_orders(cluster: OfCluster, deps: WithDeps, revision: Revision = No
     standing = await _wait_for_change(deps, cluster, revision)
     if standing is None:
         return Response(status_code=204)
-    orders = orders_of(standing, deps.checkpoint_root, lambda attempt: attempt_token(deps.server_key, attempt))
+    orders = orders_of(
+        standing, deps.checkpoint_root, lambda attempt: attempt_token(deps.server_key, attempt), deps.seal.unseal
+    )
     return Response(ORDERS.dump_json(orders), media_type="application/json")
 
 

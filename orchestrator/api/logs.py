@@ -2,12 +2,14 @@
 
 import asyncio
 import base64
+from collections.abc import AsyncIterator
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from orchestrator.api.auth import Admin
+from orchestrator.api.auth import User
 from orchestrator.api.deps import Deps, WithDeps
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.job import Attempt, Job
@@ -19,6 +21,8 @@ from orchestrator.store.queries.reports import stored_offset
 
 _LINGER_MS: Final = 2_500
 """Supervisors send once a second; so long after an attempt's end was recorded its last lines may be under way."""
+
+_PART: Final = 1 << 20
 
 router = APIRouter(prefix="/api/v1/jobs/{job}/logs", tags=["logs"])
 
@@ -42,7 +46,7 @@ class LogView(BaseModel):
 @router.get("")
 async def read_log(
     job: str,
-    _who: Admin,
+    who: User,
     deps: WithDeps,
     attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
     rank: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
@@ -52,7 +56,7 @@ async def read_log(
 ) -> LogView:
     """At most `limit` bytes from `offset`, of the newest attempt unless one is named. Poll with `next_offset`."""
     async with deps.database.read() as tx:
-        found = await jobs.find(tx, job)
+        found = await jobs.find(tx, job, who.projects)
         of = await _attempt(tx, found, attempt)
         closed_at_ms = None if of is None else await jobs.closed_at_ms(tx, of.id)
         stored = 0 if of is None else await stored_offset(tx, of.id, rank, stream)
@@ -67,6 +71,40 @@ async def read_log(
         next_offset=offset + len(data),
         ended=at_end and _is_over(found, of, closed_at_ms, deps.clock.now_ms()),
     )
+
+
+@router.get("/raw", response_class=StreamingResponse, responses={200: {"content": {"application/octet-stream": {}}}})
+async def download_log(
+    job: str,
+    who: User,
+    deps: WithDeps,
+    attempt: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    rank: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    stream: Stream = "stdout",
+) -> StreamingResponse:
+    """All that is stored by now, byte for byte."""
+    async with deps.database.read() as tx:
+        found = await jobs.find(tx, job, who.projects)
+        of = await _attempt(tx, found, attempt)
+        stored = 0 if of is None else await stored_offset(tx, of.id, rank, stream)
+    name = f"{found.id}-{of.number if of else 0}-{rank}.{stream}"
+    return StreamingResponse(
+        _whole(deps, found.id, of, rank, stream, stored),
+        media_type="application/octet-stream",
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"},
+    )
+
+
+async def _whole(
+    deps: Deps, job_id: JobId, of: Attempt | None, rank: int, stream: str, stored: int
+) -> AsyncIterator[bytes]:
+    offset = 0
+    while of is not None and offset < stored:
+        part = await _bytes(deps, job_id, of, rank, stream, offset, min(_PART, stored - offset))
+        if not part:
+            return
+        yield part
+        offset += len(part)
 
 
 async def _attempt(tx: ReadTx, job: Job, number: int | None) -> Attempt | None:

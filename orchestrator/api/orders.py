@@ -1,6 +1,7 @@
 """A cluster's orders, made from its live attempts. Pure."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from orchestrator.api.configs import whole_config
 from orchestrator.domain.ids import AttemptId, JobId
@@ -10,9 +11,18 @@ from orchestrator.store.queries.errands import Errand
 from orchestrator.store.queries.fleet import Standing
 
 
-def orders_of(standing: Standing, checkpoint_root: str, token_of: Callable[[AttemptId], str]) -> Orders:
-    """All that the cluster shall run; whatever else runs there is to be stopped."""
-    runs = tuple(_run(job, attempt, checkpoint_root, token_of(attempt.id)) for job, attempt in standing.runs)
+def orders_of(
+    standing: Standing,
+    checkpoint_root: str,
+    token_of: Callable[[AttemptId], str],
+    unseal: Callable[[str], str] = str,
+) -> Orders:
+    """All that the cluster shall run; whatever else runs there is to be stopped. Here, and only here, secrets open."""
+    runs = tuple(
+        replace(run, env_vars={**run.env_vars, **_secrets(job, standing, unseal)}) if job.spec.secrets else run
+        for job, attempt in standing.runs
+        for run in (_run(job, attempt, checkpoint_root, token_of(attempt.id)),)
+    )
     errands = tuple(_errand(errand, checkpoint_root) for errand in standing.errands)
     return Orders(VERSION, standing.revision, standing.epoch, runs, errands)
 
@@ -31,6 +41,11 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
         token=token,
         stop=None if stop is None else StopOrder(stop.reason.value, stop.grace_ms),
     )
+
+
+def _secrets(job: Job, standing: Standing, unseal: Callable[[str], str]) -> dict[str, str]:
+    found = ((name, standing.sealed.get((job.spec.project, name))) for name in job.spec.secrets)
+    return {name: unseal(sealed) for name, sealed in found if sealed is not None}
 
 
 def folder_of(checkpoint_root: str, job_id: JobId) -> str:

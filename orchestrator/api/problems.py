@@ -19,7 +19,9 @@ from orchestrator.domain.errors import (
     InvalidInput,
     NotFound,
     PodwrightError,
+    Stale,
     Superseded,
+    TooManyFailures,
     Unauthenticated,
     Unavailable,
 )
@@ -28,6 +30,8 @@ STATUS: Final[Mapping[type[PodwrightError], tuple[int, str]]] = MappingProxyType
     {
         InvalidInput: (422, "invalid-input"),
         NotFound: (404, "not-found"),
+        Stale: (412, "stale"),
+        TooManyFailures: (429, "too-many-failures"),
         Superseded: (409, "superseded"),
         Conflict: (409, "conflict"),
         Unauthenticated: (401, "unauthenticated"),
@@ -44,7 +48,7 @@ _OF_HTTP: Final[Mapping[int, str]] = MappingProxyType(
 
 _RETRY_AFTER_S: Final = "2"
 _HEADERS: Final[Mapping[int, Mapping[str, str]]] = MappingProxyType(
-    {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": _RETRY_AFTER_S}}
+    {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 503: {"Retry-After": _RETRY_AFTER_S}}
 )
 
 log = structlog.get_logger()

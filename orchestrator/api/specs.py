@@ -1,6 +1,8 @@
 """A job spec from a request's body: every fault comes with its path, and unknown keys with what was probably meant."""
 
+import json
 from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -8,9 +10,17 @@ from orchestrator.api.configs import config_faults
 from orchestrator.api.faults import faults_of
 from orchestrator.domain.errors import Fault, InvalidInput
 from orchestrator.domain.job import Slice
-from orchestrator.domain.spec import JobSpec
+from orchestrator.domain.spec import JobSpec, SpecError, parse_priority
 from orchestrator.store import strict_json
 from orchestrator.store.rows import SPEC
+
+SPEC_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobSpec"}}},
+    }
+}
+"""For the document of the API: such a body is read by `read_spec`, which tells more than a model would."""
 
 
 def read_spec(body: bytes) -> JobSpec:
@@ -40,6 +50,42 @@ def _refuse_multislice(spec: JobSpec) -> None:
     if any(choice.count > 1 for choice in spec.choices):
         said = "a job runs on one slice in this version; multislice is not there yet"
         raise InvalidInput((Fault("slices", said),))
+
+
+def spec_of(plain: Mapping[str, Any], path: str) -> JobSpec:
+    """The spec that an object within a body spells; `path` is where it is.
+
+    Raises:
+        InvalidInput: all that is wrong with it.
+    """
+    try:
+        return read_spec(json.dumps(plain).encode())
+    except InvalidInput as error:
+        raise InvalidInput(
+            tuple(Fault(f"{path}.{one.path}".rstrip("."), one.message) for one in error.faults)
+        ) from None
+
+
+def changed_spec(spec: JobSpec, changes: Mapping[str, Any]) -> JobSpec:
+    """The spec with other values for some of its fields.
+
+    Raises:
+        InvalidInput: it would not be a spec.
+    """
+    return spec_of({**SPEC.dump_python(spec, mode="json"), **changes}, "changes") if changes else spec
+
+
+def checked_priority(text: str) -> str:
+    """`text`, if it is a priority.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        parse_priority(text)
+    except SpecError as error:
+        raise InvalidInput((Fault(error.field, error.message),)) from None
+    return text
 
 
 def refuse_unknown_shapes(spec: JobSpec, slices: Iterable[Slice]) -> None:

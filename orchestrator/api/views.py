@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from orchestrator.domain.fleet import Restriction
 from orchestrator.domain.job import Job, Slice
 from orchestrator.domain.spec import JobSpec
 from orchestrator.store.queries.jobs import AttemptDetail
@@ -117,6 +118,13 @@ class JobSummary(BaseModel):
     started_at_ms: int | None
     ended_at_ms: int | None
     attempts: int
+    owner: str | None
+    origin: str | None
+    """The job that this one is a retry or clone of."""
+    array: str | None
+    array_index: int | None
+    version: int
+    """Its ETag: raised by every change."""
     reason: str | None
     message: str
     """Of a waiting job why it waits; of an ended one what happened."""
@@ -173,6 +181,21 @@ class AttemptList(BaseModel):
     items: list[AttemptView]
 
 
+class RestrictionView(_View):
+    """A part of the fleet that an admin took out, and why."""
+
+    target: str
+    name: str
+    limit: str
+    reason: str
+    actor: str
+    at_ms: int
+
+    @classmethod
+    def of(cls, restriction: Restriction | None) -> "RestrictionView | None":
+        return None if restriction is None else cls.model_validate(restriction)
+
+
 class SliceView(BaseModel):
     id: str
     cluster_id: str
@@ -185,10 +208,12 @@ class SliceView(BaseModel):
     message: str
     updated_at_ms: int
     attempt_id: str | None
-    """The live attempt that holds it; a slice that is up and has none is free."""
+    """The live attempt that holds it, if the caller may see it."""
+    busy: bool
+    restriction: RestrictionView | None
 
     @classmethod
-    def of(cls, known: Slice, attempt_id: str | None) -> "SliceView":
+    def of(cls, known: Slice, attempt_id: str | None, busy: bool, restriction: Restriction | None) -> "SliceView":
         return cls(
             id=known.id,
             cluster_id=known.cluster_id,
@@ -201,6 +226,8 @@ class SliceView(BaseModel):
             message=known.message,
             updated_at_ms=known.updated_at_ms,
             attempt_id=attempt_id,
+            busy=busy,
+            restriction=RestrictionView.of(restriction),
         )
 
 
@@ -237,6 +264,11 @@ def _summary(job: Job) -> dict[str, Any]:
         "started_at_ms": job.started_at_ms,
         "ended_at_ms": job.ended_at_ms,
         "attempts": job.attempts,
+        "owner": job.owner,
+        "origin": job.origin,
+        "array": job.array and job.array.id,
+        "array_index": job.array and job.array.index,
+        "version": job.version,
         "reason": job.reason,
         "message": job.message,
     }

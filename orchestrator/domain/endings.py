@@ -39,6 +39,8 @@ class Reason(StrEnum):
     NOTHING_RESTORABLE = "nothing_restorable"
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
+    HELD = "held"
+    DEPENDENCY_FAILED = "dependency_failed"
     UNSCHEDULABLE = "unschedulable"
 
 
@@ -94,6 +96,8 @@ ENDINGS: Final[Mapping[Reason, Ending]] = MappingProxyType(
             Ending(Reason.NOTHING_RESTORABLE, Outcome.FAILED, None, False, "no committed checkpoint could be restored"),
             Ending(Reason.TIMEOUT, Outcome.FAILED, None, False, "max_runtime passed"),
             Ending(Reason.CANCELLED, Outcome.CANCELLED, None, False, "cancelled"),
+            Ending(Reason.HELD, Outcome.NONE, None, True, "its owner holds it"),
+            Ending(Reason.DEPENDENCY_FAILED, Outcome.FAILED, None, False, "a job that it waited for ended otherwise"),
             Ending(Reason.UNSCHEDULABLE, Outcome.FAILED, None, False, "max_wait passed before slices were free"),
         )
     }

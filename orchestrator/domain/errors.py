@@ -5,6 +5,8 @@ PodwrightError
 ├── NotFound
 ├── Conflict
 │   └── Superseded      a report or write of an attempt that is no longer current
+├── Stale               it was changed since the caller saw it
+├── TooManyFailures     of logging in
 ├── Unauthenticated
 ├── Forbidden
 ├── Unavailable         the database or the server cannot answer now; try again
@@ -47,6 +49,14 @@ class Conflict(PodwrightError):
 
 class Superseded(Conflict):
     """This attempt is no longer the current one; its processes must stop."""
+
+
+class Stale(PodwrightError):
+    """It was changed since you saw it; look again."""
+
+
+class TooManyFailures(PodwrightError):
+    """Too many unknown tokens came from this address; wait a minute."""
 
 
 class Unauthenticated(PodwrightError):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NewType
 
 JobId = NewType("JobId", str)
+ArrayId = NewType("ArrayId", str)
 AttemptId = NewType("AttemptId", str)
 ClusterId = NewType("ClusterId", str)
 PoolName = NewType("PoolName", str)

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orchestrator.domain.access import Actor
 from orchestrator.domain.endings import Budget, Reason
-from orchestrator.domain.ids import AttemptId, ClusterId, JobId, SliceId
+from orchestrator.domain.ids import ArrayId, AttemptId, ClusterId, JobId, SliceId
 from orchestrator.domain.incident import Cause
 from orchestrator.domain.lifecycle import JobState
 from orchestrator.domain.spec import JobSpec
@@ -15,6 +16,7 @@ class Desired(StrEnum):
     """What the user wants of a job: the intent that the API writes."""
 
     RUN = "run"
+    HELD = "held"
     CANCELLED = "cancelled"
 
 
@@ -32,6 +34,15 @@ class Charges:
 
     def plus(self, budget: Budget) -> "Charges":
         return Charges(**{b.value: self.of(b) + (b is budget) for b in Budget})
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPlace:
+    """A job's place in its array, of which at most `limit` jobs are let into the queue at once."""
+
+    id: ArrayId
+    index: int
+    limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,15 @@ class Job:
     reason: Reason | None = None
     message: str = ""
     """For a waiting job: why it is not running. For an ended one: what happened, in a sentence."""
+    owner: str | None = None
+    origin: JobId | None = None
+    """The job that this one is a retry or a clone of."""
+    array: ArrayPlace | None = None
+
+    @property
+    def gated(self) -> bool:
+        """Whether it has to be let into the queue."""
+        return bool(self.spec.after.each) or self.array is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +196,7 @@ class Event:
     attempt_id: AttemptId | None = None
     slice_id: SliceId | None = None
     data: tuple[tuple[str, str | int | None], ...] = ()
+    project: str | None = None
+    """Whose members see it. An event of a job is seen by those of the job's project."""
+    by: Actor | None = None
+    """Who asked for the change; None: nobody, it happened."""

@@ -11,6 +11,10 @@ from orchestrator.domain.errors import IllegalTransition
 class JobState(StrEnum):
     """Where a job is. Upper case on every wire and screen."""
 
+    BLOCKED = "BLOCKED"
+    """It waits for other jobs, or for its turn in its array."""
+    HELD = "HELD"
+    """Its owner keeps it back."""
     QUEUED = "QUEUED"
     STARTING = "STARTING"
     RUNNING = "RUNNING"
@@ -23,6 +27,11 @@ class JobState(StrEnum):
 class JobEvent(StrEnum):
     """What can happen to a job's state."""
 
+    UNBLOCKED = "unblocked"
+    """All that it waited for has happened."""
+    HELD = "held"
+    RELEASED = "released"
+    """It is no longer held, and passes the gates anew."""
     PLACED = "placed"
     """The scheduler gave it slices: an attempt begins."""
     GANG_READY = "gang_ready"
@@ -39,11 +48,22 @@ class JobEvent(StrEnum):
 ACTIVE: Final = frozenset({JobState.STARTING, JobState.RUNNING, JobState.STOPPING})
 """A live attempt holds slices."""
 
+WAITING: Final = frozenset({JobState.BLOCKED, JobState.HELD, JobState.QUEUED})
+"""Nothing runs, and something may yet."""
+
 TERMINAL: Final = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 """For ever: nothing leaves these."""
 
 TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = MappingProxyType(
     {
+        (JobState.BLOCKED, JobEvent.UNBLOCKED): JobState.QUEUED,
+        (JobState.BLOCKED, JobEvent.HELD): JobState.HELD,
+        (JobState.BLOCKED, JobEvent.GAVE_UP): JobState.FAILED,  # dependency_failed
+        (JobState.BLOCKED, JobEvent.CANCELLED): JobState.CANCELLED,
+        (JobState.HELD, JobEvent.RELEASED): JobState.BLOCKED,
+        (JobState.HELD, JobEvent.GAVE_UP): JobState.FAILED,  # out of time
+        (JobState.HELD, JobEvent.CANCELLED): JobState.CANCELLED,
+        (JobState.QUEUED, JobEvent.HELD): JobState.HELD,
         (JobState.QUEUED, JobEvent.PLACED): JobState.STARTING,
         (JobState.QUEUED, JobEvent.GAVE_UP): JobState.FAILED,  # unschedulable
         (JobState.QUEUED, JobEvent.CANCELLED): JobState.CANCELLED,
@@ -57,6 +77,7 @@ TRANSITIONS: Final[Mapping[tuple[JobState, JobEvent], JobState]] = MappingProxyT
         (JobState.RUNNING, JobEvent.GAVE_UP): JobState.FAILED,
         (JobState.STOPPING, JobEvent.COMPLETED): JobState.SUCCEEDED,  # it was done before the stop reached it
         (JobState.STOPPING, JobEvent.RETRIED): JobState.QUEUED,
+        (JobState.STOPPING, JobEvent.HELD): JobState.HELD,
         (JobState.STOPPING, JobEvent.GAVE_UP): JobState.FAILED,
         (JobState.STOPPING, JobEvent.CANCELLED): JobState.CANCELLED,
     }

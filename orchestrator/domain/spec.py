@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from orchestrator.domain.endings import Budget
+from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
 from orchestrator.domain.topology import SliceRequest, parse_choices
 
 STRICT: Final = {"extra": "forbid", "strict": True}
@@ -170,6 +171,10 @@ class JobSpec:
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    """Names of the project's secrets; each reaches the program as the variable of that name."""
+    after: Dependencies = NO_DEPENDENCIES
+    """Jobs that have to end first; ids, or names: then their newest at submission."""
 
     def __post_init__(self) -> None:
         for name in ("name", "project"):
@@ -183,6 +188,9 @@ class JobSpec:
         if self.grace_ms > 3_600_000:
             raise SpecError("grace", f"must be at most 1h, got {self.grace}")
         _check_env_vars(self.env_vars)
+        _check_secrets(self.secrets, self.env_vars)
+        if len(self.after.each) > MAX_DEPENDENCIES:
+            raise SpecError("after", f"at most {MAX_DEPENDENCIES} jobs, got {len(self.after.each)}")
         for key, value in self.labels.items():
             if not 1 <= len(key) <= 63 or len(value) > 255:
                 raise SpecError(f"labels.{key[:63]}", "a key has 1 to 63 characters, a value at most 255")
@@ -200,12 +208,12 @@ class JobSpec:
 
     @property
     def band(self) -> Band:
-        return _priority(self.priority)[0]
+        return parse_priority(self.priority)[0]
 
     @property
     def rank_in_band(self) -> int:
         """Higher goes first within a band and project."""
-        return _priority(self.priority)[1]
+        return parse_priority(self.priority)[1]
 
     @property
     def expected_runtime_ms(self) -> int | None:
@@ -273,11 +281,21 @@ def as_count(limit: Limit) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def _priority(text: str) -> tuple[Band, int]:
+def parse_priority(text: str) -> tuple[Band, int]:
+    """Read `normal/10` as band and place within it. Raises SpecError."""
     match = re.fullmatch(r"(production|normal|batch)(?:/(-?\d{1,4}))?", text)
     if not match:
         raise SpecError("priority", f"{text!r} is not a priority; write production, normal or batch, or e.g. normal/10")
     return Band[match[1].upper()], int(match[2] or 0)
+
+
+def _check_secrets(names: tuple[str, ...], env_vars: dict[str, str]) -> None:
+    for index, name in enumerate(names):
+        path = f"secrets[{index}]"
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name) or name.startswith("PODWRIGHT_"):
+            raise SpecError(path, "a name is of letters, digits and _, and does not begin with a digit or PODWRIGHT_")
+        if name in env_vars or name in names[:index]:
+            raise SpecError(path, f"{name} is given twice")
 
 
 def _check_env_vars(env_vars: dict[str, str]) -> None:

@@ -7,10 +7,11 @@ from orchestrator.changes import Changes
 from orchestrator.domain.endings import Reason
 from orchestrator.domain.ids import NewId
 from orchestrator.domain.job import Desired, Job
-from orchestrator.domain.lifecycle import JobEvent, JobState
+from orchestrator.domain.lifecycle import WAITING, JobEvent, JobState
 from orchestrator.protocol import GangEnded, GangReady, SliceDown, SliceUp
 from orchestrator.reconciler import fold
 from orchestrator.reconciler.desk import Desk, JobDraft
+from orchestrator.reconciler.gating import keep_held, pass_gates
 from orchestrator.reconciler.placing import order_stop, place
 from orchestrator.reconciler.settle import end_without_attempt
 from orchestrator.scheduler.policy import DEFAULT, Policy
@@ -25,7 +26,10 @@ def decide(world: World, new_id: NewId, policy: Policy = DEFAULT) -> Changes:
     for draft in tuple(desk.drafts()):
         with _setting_aside(desk, draft):
             _honour_intent(desk, draft)
+            keep_held(desk, draft)
             _keep_deadlines(desk, draft)
+            _drain(desk, draft)
+    pass_gates(desk)
     due_at_ms = place(desk, new_id, policy)
     deadline_at_ms = _due_at_ms((draft.job for draft in desk.drafts()), world.now_ms)
     return desk.changes(min((at for at in (due_at_ms, deadline_at_ms) if at is not None), default=None))
@@ -56,9 +60,11 @@ def _setting_aside(desk: Desk, draft: JobDraft) -> Iterator[None]:
 
 
 def _honour_intent(desk: Desk, draft: JobDraft) -> None:
+    if draft.job.desired is Desired.HELD:
+        order_stop(desk, draft, Reason.HELD, "held by its owner")
     if draft.job.desired is not Desired.CANCELLED:
         return
-    if draft.job.state is JobState.QUEUED:
+    if draft.job.state in WAITING:
         end_without_attempt(desk, draft, JobEvent.CANCELLED, Reason.CANCELLED, "cancelled while it waited")
     else:
         order_stop(desk, draft, Reason.CANCELLED, "cancelled")
@@ -69,13 +75,19 @@ def _keep_deadlines(desk: Desk, draft: JobDraft) -> None:
     runtime, wait = job.spec.max_runtime_ms, job.spec.max_wait_ms
     if runtime is not None and job.started_at_ms is not None and now >= job.started_at_ms + runtime:
         ran_out = f"max_runtime of {job.spec.max_runtime} passed"
-        if job.state is JobState.QUEUED:
+        if job.state in WAITING:
             end_without_attempt(desk, draft, JobEvent.GAVE_UP, Reason.TIMEOUT, ran_out)
         else:
             order_stop(desk, draft, Reason.TIMEOUT, ran_out)
     elif wait is not None and job.state is JobState.QUEUED and not job.attempts and now >= job.created_at_ms + wait:
         said = f"max_wait of {job.spec.max_wait} passed; {job.message or 'no slices were free'}"
         end_without_attempt(desk, draft, JobEvent.GAVE_UP, Reason.UNSCHEDULABLE, said)
+
+
+def _drain(desk: Desk, draft: JobDraft) -> None:
+    """What runs on a slice that an admin drains goes on elsewhere."""
+    if draft.attempt is not None and not desk.world.draining.isdisjoint(draft.attempt.slices):
+        order_stop(desk, draft, Reason.EVICTED, "its slice is drained")
 
 
 def _due_at_ms(jobs: Iterable[Job], now_ms: int) -> int | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from orchestrator.changes import Changes, JobChange, SliceChange
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
 from orchestrator.domain.job import Attempt, Event, Job, Progress, RankStarted, Slice, SliceState
-from orchestrator.domain.lifecycle import TERMINAL, JobEvent, advance
+from orchestrator.domain.lifecycle import TERMINAL, JobEvent, JobState, advance
 from orchestrator.world import World
 
 
@@ -83,6 +83,10 @@ class Desk:
     def drafts(self) -> Iterator[JobDraft]:
         """Of the jobs that are not terminal by now, oldest first."""
         return (d for d in self._drafts.values() if d.job.state not in TERMINAL and not d.aside)
+
+    def states(self) -> dict[str, JobState]:
+        """Where all jobs are that were not terminal when the tick began."""
+        return {draft.job.id: draft.job.state for draft in self._drafts.values()}
 
     def draft(self, job_id: JobId) -> JobDraft:
         return self._drafts[job_id]

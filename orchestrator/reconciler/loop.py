@@ -37,12 +37,15 @@ class Leadership:
 
     async def beat(self) -> None:
         """Renew our lease, or take one that is free or has lapsed."""
-        async with self._database.write() as tx:
-            if self.held is not None:
+        if self.held is not None:
+            async with self._database.write() as tx:
                 self.held = await lease.renew(tx, self.held)
-                return
+            return
+        # Without the write lock: a leader that was paused while it held it must not hide that it stands still.
+        async with self._database.read() as tx:
             row = await lease.read(tx)
-            if row is None or row.free or self._lapsed(row):
+        if row is None or row.free or self._lapsed(row):
+            async with self._database.write() as tx:
                 self.held = await lease.take(tx, self._holder, row)
 
     async def leave(self) -> None:

@@ -22,6 +22,9 @@ def settle(desk: Desk, draft: JobDraft, cause: Cause) -> None:
     row = ending(cause.reason)
     if job.desired is Desired.CANCELLED or cause.reason is Reason.CANCELLED:
         _cancel(desk, draft, job)
+    elif cause.reason is Reason.HELD and job.desired is Desired.HELD:
+        draft.job = replace(job, queued_at_ms=desk.world.now_ms, reason=cause.reason, message="held by its owner")
+        desk.move(draft, JobEvent.HELD, "held")
     elif row.outcome is Outcome.SUCCEEDED:
         _finish(desk, draft, job, JobEvent.COMPLETED, cause.reason, cause.sentence)
     elif not row.retries:

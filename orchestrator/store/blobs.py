@@ -1,6 +1,7 @@
 """Blobs in the state folder: logs. Written at offsets, so that writing the same bytes again changes nothing."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,14 @@ class Blobs:
         except FileNotFoundError:
             return b""
 
+    def remove_folder(self, name: str) -> int:
+        """Remove all blobs whose names begin with `name/`; 1 if there were any, else 0."""
+        folder = self._path(name)
+        if not folder.exists():
+            return 0
+        shutil.rmtree(folder)
+        return 1
+
     def _path(self, name: str) -> Path:
         parts = name.split("/")
         if not all(part and set(part) <= _SAFE and part.strip(".") for part in parts):
@@ -44,5 +53,9 @@ class Blobs:
         return self._root.joinpath(*parts)
 
 
+def log_folder(job_id: JobId, attempt_id: AttemptId) -> str:
+    return f"logs/{job_id}/{attempt_id}"
+
+
 def log_name(job_id: JobId, attempt_id: AttemptId, rank: int, stream: str) -> str:
-    return f"logs/{job_id}/{attempt_id}/{rank}.{stream}"
+    return f"{log_folder(job_id, attempt_id)}/{rank}.{stream}"

@@ -1,23 +1,29 @@
 """The database: one engine, two kinds of transaction. All that differs between SQLite and PostgreSQL stands here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Connection, CursorResult, Executable, Result, Table, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from orchestrator.domain.errors import Unavailable
+from orchestrator.domain.errors import Fault, InvalidInput, Unavailable
 from orchestrator.store.bell import Bell
 
 BUSY_MS: Final = 5_000
 """How long a transaction waits for another process's write before the caller is told to try again."""
+
+_WRITE_LOCK: Final = 0x706F6477
+"""The advisory lock of PostgreSQL that stands for SQLite's one writer."""
+
+_IDLE_MS: Final = 2_000
+"""A process that is paused inside a transaction would keep its locks: PostgreSQL then ends its session."""
 
 Row = Mapping[str, Any]
 
@@ -70,29 +76,54 @@ class Database:
         self._busy_ms = busy_ms
         self._writing = asyncio.Lock()
         self._engine = _engine(url, busy_ms)
+        self.dialect: str = self._engine.dialect.name
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[ReadTx]:
-        try:
-            async with self._engine.connect() as connection, connection.begin():
-                yield ReadTx(connection)
-        except (OperationalError, InterfaceError, PoolTimeout) as error:
-            raise _unavailable(error) from error
+        """A transaction in which every question is answered by the same state of the database."""
+        with _told():
+            async with self._engine.connect() as connection:
+                if self.dialect == "postgresql":
+                    await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                async with connection.begin():
+                    yield ReadTx(connection)
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[WriteTx]:
-        """A transaction that holds the write lock from its first statement, so that what it read stays true."""
+        """A transaction that holds the write lock from its first statement, so that what it read stays true.
+
+        Only holders of this lock append events: their ids are then in the order in which they are committed, and a
+        reader that has seen one has seen all before it.
+        """
         await self._wait_to_write()
         try:
-            async with self._engine.connect() as connection:
-                await connection.execution_options(writes=True)
-                async with connection.begin():
-                    yield WriteTx(connection)
-        except (OperationalError, InterfaceError, PoolTimeout) as error:
-            raise _unavailable(error) from error
+            async with self._writing_connection() as connection:
+                if self.dialect == "postgresql":
+                    await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
+                yield WriteTx(connection)
         finally:
             self._writing.release()
         self.commits.ring()
+
+    @asynccontextmanager
+    async def write_beside(self) -> AsyncIterator[WriteTx]:
+        """A transaction that other writers need not wait for. Its caller locks the rows that it depends on, and appends
+        no events. SQLite has one writer only: there it is `write`."""
+        if self.dialect != "postgresql":
+            async with self.write() as tx:
+                yield tx
+            return
+        async with self._writing_connection() as connection:
+            yield WriteTx(connection)
+        self.commits.ring()
+
+    @asynccontextmanager
+    async def _writing_connection(self) -> AsyncIterator[AsyncConnection]:
+        with _told():
+            async with self._engine.connect() as connection:
+                await connection.execution_options(writes=True)
+                async with connection.begin():
+                    yield connection
 
     async def close(self) -> None:
         await self._engine.dispose()
@@ -106,16 +137,39 @@ class Database:
             raise Unavailable("the database is busy; try again") from None
 
 
-def _unavailable(error: Exception) -> Unavailable:
-    cause = getattr(error, "orig", None) or error
-    return Unavailable(f"the database does not answer: {cause}")
+@contextmanager
+def _told() -> Iterator[None]:
+    """The driver's errors in our own words."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, InternalError, PoolTimeout) as error:
+        cause = getattr(error, "orig", None) or error
+        raise Unavailable(f"the database does not answer: {cause}") from error
+    except DataError as error:
+        # PostgreSQL has no zero bytes in text: such a value is nowhere, and cannot be looked for.
+        raise InvalidInput((Fault("", "holds a character or number that no record can hold"),)) from error
 
 
 def _engine(url: str, busy_ms: int) -> AsyncEngine:
-    engine = create_async_engine(url, hide_parameters=True)  # they hold users' environments, and errors are logged
-    if make_url(url).get_backend_name() == "sqlite":
+    address = make_url(url)
+    hidden = {"hide_parameters": True}  # they hold users' environments, and errors are logged
+    if address.get_backend_name() == "sqlite":
+        engine = create_async_engine(address, **hidden)
         _set_up_sqlite(engine, busy_ms)
-    return engine
+        return engine
+    if address.get_backend_name() not in ("postgresql", "postgres"):
+        raise ValueError(f"{address.drivername} is not supported; use sqlite+aiosqlite or postgresql")
+    return create_async_engine(
+        address.set(drivername="postgresql+psycopg"),
+        **hidden,
+        pool_size=10,
+        max_overflow=10,
+        pool_timeout=busy_ms / 1000,
+        connect_args={
+            "connect_timeout": 5,
+            "options": f"-c lock_timeout={busy_ms} -c idle_in_transaction_session_timeout={_IDLE_MS}",
+        },
+    )
 
 
 def _set_up_sqlite(engine: AsyncEngine, busy_ms: int) -> None:

@@ -18,10 +18,11 @@ from orchestrator.protocol import Offset
 from orchestrator.store import reports
 from orchestrator.store.blobs import Blobs, log_name
 from orchestrator.store.commands import events
+from orchestrator.store.commands import jobs as job_commands
 from orchestrator.store.database import Database, ReadTx, WriteTx
 from orchestrator.store.queries import jobs as job_queries
 from orchestrator.store.schema import streams
-from orchestrator.store.spool import SpoolPart, read_spool
+from orchestrator.store.spool import CheckpointReport, SpoolPart, read_spool
 
 StreamName = Literal["spool", "stdout", "stderr"]
 Stream = tuple[int, StreamName]
@@ -70,7 +71,10 @@ async def ingest(
         attempt = await _reporting(tx, attempt_id, now_ms)
         stored = await stored_offsets(tx, attempt_id)
     read = await asyncio.to_thread(_read, blobs, attempt, pieces, stored)
-    async with database.write() as tx:
+    told = any(one.part.invalid or any(isinstance(r, CheckpointReport) for r in one.part.records) for one in read)
+    # Only what becomes an event has to wait for other writers: slices report once a second.
+    async with database.write() if told else database.write_beside() as tx:
+        await job_commands.lock(tx, attempt.job_id)
         await _reporting(tx, attempt_id, now_ms)
         for one in read:
             await _keep(tx, attempt, one, now_ms)

@@ -1,16 +1,18 @@
 """Rows to domain records and back. Structured fields that nobody asks by are kept as JSON text."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 from sqlalchemy import RowMapping
 
+from orchestrator.domain.access import Actor
 from orchestrator.domain.endings import Reason
-from orchestrator.domain.ids import AttemptId, ClusterId, JobId, SliceId
+from orchestrator.domain.ids import ArrayId, AttemptId, ClusterId, JobId, SliceId
 from orchestrator.domain.incident import Cause
 from orchestrator.domain.job import (
+    ArrayPlace,
     Attempt,
     Charges,
     Cluster,
@@ -43,10 +45,15 @@ def read_spec(text: str) -> JobSpec:
     return SPEC.validate_json(text)
 
 
+@lru_cache(maxsize=4096)
+def _spec_with_priority(text: str, priority: str) -> JobSpec:
+    return replace(read_spec(text), priority=priority)
+
+
 def job_of(row: RowMapping) -> Job:
     return Job(
         id=JobId(row["id"]),
-        spec=read_spec(row["spec"]),
+        spec=_spec_of(row),
         state=JobState(row["state"]),
         desired=Desired(row["desired"]),
         version=row["version"],
@@ -63,7 +70,19 @@ def job_of(row: RowMapping) -> Job:
         committed_step=row["committed_step"],
         reason=_reason(row["reason"]),
         message=row["message"],
+        owner=row["owner"],
+        origin=row["origin"],
+        array=None
+        if row["array_id"] is None
+        else ArrayPlace(ArrayId(row["array_id"]), row["array_index"], row["array_limit"]),
     )
+
+
+def _spec_of(row: RowMapping) -> JobSpec:
+    """As submitted, with the priority that it has now."""
+    if row["priority"] is None:
+        return read_spec(row["spec"])
+    return _spec_with_priority(row["spec"], row["priority"])
 
 
 def job_state_row(job: Job) -> dict[str, Any]:
@@ -98,6 +117,11 @@ def new_job_row(job: Job) -> dict[str, Any]:
         "spec": SPEC.dump_json(job.spec).decode(),
         "created_at_ms": job.created_at_ms,
         "events": 0,
+        "owner": job.owner,
+        "origin": job.origin,
+        "array_id": job.array and job.array.id,
+        "array_index": job.array and job.array.index,
+        "array_limit": job.array and job.array.limit,
         **job_state_row(job),
     }
 
@@ -209,6 +233,8 @@ def event_of(row: RowMapping) -> Event:
         attempt_id=row["attempt_id"],
         slice_id=row["slice_id"],
         data=_DATA.validate_json(row["data"]),
+        project=row["project"],
+        by=None if row["actor"] is None else Actor(row["actor"], row["address"]),
     )
 
 
@@ -222,6 +248,9 @@ def event_row(event: Event) -> dict[str, Any]:
         "at_ms": event.at_ms,
         "message": event.message,
         "data": _DATA.dump_json(event.data).decode(),
+        "project": event.project,
+        "actor": event.by and event.by.name,
+        "address": event.by and event.by.address,
     }
 
 

@@ -14,11 +14,6 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=["sqlite"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return {"sqlite": f"sqlite+aiosqlite:///{tmp_path / 'test.db'}"}[request.param]
-
-
 @pytest.fixture
 async def store(anyio_backend: str, database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
     async with open_store(database_url, tmp_path) as opened:

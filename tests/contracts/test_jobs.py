@@ -43,11 +43,11 @@ async def test_pages_are_exact_while_jobs_arrive(store: Store) -> None:
         first = await job_queries.page(tx, JobFilter(), 2, None)
     await store.submit()
     async with store.database.read() as tx:
-        second = await job_queries.page(tx, JobFilter(), 2, first.next_before)
-        last = await job_queries.page(tx, JobFilter(), 2, second.next_before)
+        second = await job_queries.page(tx, JobFilter(), 2, first.next_after)
+        last = await job_queries.page(tx, JobFilter(), 2, second.next_after)
     pages = [[job.id for job in page.jobs] for page in (first, second, last)]
     assert pages == [["job_5", "job_4"], ["job_3", "job_2"], ["job_1"]]
-    assert last.next_before is None
+    assert last.next_after is None
 
 
 async def test_a_name_means_its_newest_job(store: Store) -> None:

@@ -65,7 +65,7 @@ class FaultProxy:
     def __init__(self) -> None:
         self.rules: list[Rule] = []
         self.log: list[tuple[str, str, int]] = []
-        """(method, path, answered status; 0 for none) of every request."""
+        """(method, path, answered status; 0 for none) of every request that was dealt with."""
         self.answered_bytes = 0
         """Of all bodies that were answered since the rules were set."""
         self._lock = threading.Lock()
@@ -116,36 +116,35 @@ def _proxy_handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def _any(self) -> None:
-            status = 0
-            path = unquote(self.path)
             try:
-                status = self._answer(path)
+                self._answer(unquote(self.path))
             except OSError:
                 self.close_connection = True
-            finally:
-                proxy.log.append((self.command, path, status))
 
-        def _answer(self, path: str) -> int:
+        def _answer(self, path: str) -> None:
             body = self._body()
             rule = proxy.rule_for(self.command, path) or Rule()
             if rule.delay_s:
                 time.sleep(rule.delay_s)
             if rule.drop:
+                proxy.log.append((self.command, path, 0))
                 self.close_connection = True
-                return 0
+                return
             if rule.status is not None:
-                return self._send(rule.status, [], json.dumps({"error": {"message": "a fault of ours"}}).encode())
+                self._send(rule.status, [], json.dumps({"error": {"message": "a fault of ours"}}).encode())
+                return
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
             if rule.truncate_body:
                 body = body[: len(body) // 2]
             status, answer_headers, answer = proxy.ask(self.command, self.path, headers, body)
             if rule.lost_reply:
-                return self._send(503, [], b"{}")
+                self._send(503, [], b"{}")
+                return
             if rule.truncate:
                 self._send(status, answer_headers, answer, short=True)
                 self.close_connection = True
-                return 0
-            return self._send(status, answer_headers, answer)
+                return
+            self._send(status, answer_headers, answer)
 
         def _body(self) -> bytes:
             if "chunked" not in self.headers.get("Transfer-Encoding", ""):
@@ -157,7 +156,9 @@ def _proxy_handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             self.rfile.readline()
             return b"".join(parts)
 
-        def _send(self, status: int, headers: list[Any], body: bytes, short: bool = False) -> int:
+        def _send(self, status: int, headers: list[Any], body: bytes, short: bool = False) -> None:
+            # Before it is sent: whoever gets the answer may look into the log at once.
+            proxy.log.append((self.command, unquote(self.path), status))
             self.send_response_only(status)
             for name, value in headers:
                 if name.lower() not in _HOP_BY_HOP:
@@ -168,7 +169,6 @@ def _proxy_handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             proxy.answered_bytes += 0 if bodiless else len(body)
             if not bodiless:
                 self.wfile.write(body[: len(body) // 2] if short else body)
-            return status
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -41,8 +41,12 @@ class Link:
         self._unheard = False
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         # One client per thread: the poll must not hold up the facts.
-        self._polling = httpx.Client(base_url=f"{server}/api/v1/link", headers=headers, timeout=POLL_TIMEOUT_S)
-        self._posting = httpx.Client(base_url=f"{server}/api/v1/link", headers=headers, timeout=POST_TIMEOUT_S)
+        self._polling = httpx.Client(
+            base_url=f"{server}/api/v1/link", headers=headers, timeout=POLL_TIMEOUT_S, trust_env=False
+        )
+        self._posting = httpx.Client(
+            base_url=f"{server}/api/v1/link", headers=headers, timeout=POST_TIMEOUT_S, trust_env=False
+        )
 
     def start(self) -> None:
         """Begin to fetch orders."""

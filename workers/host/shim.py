@@ -24,6 +24,7 @@ NOT_FOUND = 127
 NOT_RUNNABLE = 126
 LISTENS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 SWEEP_S = 0.02
+PROGRAM_FOLDER = "cwd"
 
 
 def main() -> int:
@@ -61,6 +62,9 @@ def start(launch: dict[str, Any], prctl: Any) -> int:
         os.dup2(os.open("stdout.log", flags, 0o600), 1)
         os.dup2(os.open("stderr.log", flags, 0o600), 2)
         os.closerange(3, 256)
+        # A folder of the program's own: what it removes or writes there is not our evidence of how it went.
+        Path(PROGRAM_FOLDER).mkdir(mode=0o700, exist_ok=True)
+        os.chdir(PROGRAM_FOLDER)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         execute(launch["argv"], launch["env"])
     finally:

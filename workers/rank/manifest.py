@@ -133,7 +133,7 @@ def discard(root: Storage, commit: Commit) -> None:
     failpoints.reach("discard.after")
 
 
-def _compare(root: Storage, commit: Commit, prove: Callable[[Stored], Proof]) -> Damage | None:
+def _compare(root: Storage, commit: Commit, prove: Callable[[Stored, Proof], Proof]) -> Damage | None:
     content = root.read(_manifest(commit))
     if content is None:
         return Damage(commit, "its manifest is missing")
@@ -148,7 +148,7 @@ def _compare(root: Storage, commit: Commit, prove: Callable[[Stored], Proof]) ->
             return Damage(commit, f"{path} is missing")
         if stored.size != size:
             return Damage(commit, f"{path} has {stored.size:,} bytes instead of {size:,}")
-        proven = prove(stored)
+        proven = prove(stored, proof)
         if any(proven.get(kind, value) != value for kind, value in proof.items()) or not proof.keys() & proven.keys():
             return Damage(commit, f"{path} has other contents than were committed")
     return None

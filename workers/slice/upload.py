@@ -74,7 +74,8 @@ class Uploader:
 
     def _run(self) -> None:
         try:
-            with httpx.Client(timeout=REQUEST_TIMEOUT_S, headers={"Authorization": f"Bearer {self._token}"}) as client:
+            headers = {"Authorization": f"Bearer {self._token}"}
+            with httpx.Client(timeout=REQUEST_TIMEOUT_S, headers=headers, trust_env=False) as client:
                 self._send_all(client)
         finally:
             self._done.set()  # whatever happened: the slice is held until this says so

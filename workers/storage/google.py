@@ -89,13 +89,13 @@ class Bucket:
     def exists(self, path: str) -> bool:
         return self._tried(f"look for {path}", lambda: self._blob(path) is not None)
 
-    def proof(self, stored: Stored) -> Proof:
+    def proof(self, stored: Stored, like: Proof | None = None) -> Proof:  # noqa: ARG002  # it has but one kind
         """The generation: a bucket gives each content of an object a new one. The CRC-32C is for reading it all."""
         if stored.generation is None or stored.crc32c is None:
             raise StorageError(f"{self.address}/{stored.path} was listed without generation or checksum")
         return {"generation": stored.generation, "crc32c": stored.crc32c}
 
-    def proof_of_bytes(self, stored: Stored) -> Proof:
+    def proof_of_bytes(self, stored: Stored, like: Proof) -> Proof:  # noqa: ARG002  # as above
         import google_crc32c
 
         def ask() -> Proof:

@@ -81,10 +81,10 @@ class Storage(Protocol):
 
     def exists(self, path: str) -> bool: ...
 
-    def proof(self, stored: Stored) -> Proof:
-        """What recognises the content of an object that was listed."""
+    def proof(self, stored: Stored, like: Proof | None = None) -> Proof:
+        """What recognises the content of an object that was listed; of the same kind as `like`, if that is given."""
 
-    def proof_of_bytes(self, stored: Stored) -> Proof:
+    def proof_of_bytes(self, stored: Stored, like: Proof) -> Proof:
         """As `proof`, but found by reading every byte."""
 
     def delete(self, path: str) -> None:

@@ -6,13 +6,16 @@ import fcntl
 import os
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import google_crc32c
 
 from workers.storage.interface import Change, Folder, Proof, Seen, StorageError, Stored
 
 _READ_BYTES = 1 << 20
+_LARGE_BYTES = 1 << 20
 
 
 class LocalFolder:
@@ -63,16 +66,19 @@ class LocalFolder:
     def exists(self, path: str) -> bool:
         return (self._root / path).is_file()
 
-    def proof(self, stored: Stored) -> Proof:
-        """CRC-32, and not a bucket's CRC-32C: OCDBT's files end with their own, so theirs is always the same."""
+    def proof(self, stored: Stored, like: Proof | None = None) -> Proof:
+        """CRC-32C of large files, in a fraction of the time of the CRC-32 that small ones have: OCDBT's small files end
+        with their own CRC-32C, so theirs is always the same."""
+        large = stored.size >= _LARGE_BYTES if like is None else "crc32c" in like
+        extend: Callable[[int, bytes], int] = google_crc32c.extend if large else _extend_crc32
         checksum = 0
         with _telling(self._root / stored.path), (self._root / stored.path).open("rb") as file:
             while block := file.read(_READ_BYTES):
-                checksum = zlib.crc32(block, checksum)
-        return {"crc32": checksum}
+                checksum = extend(checksum, block)
+        return {"crc32c" if large else "crc32": checksum}
 
-    def proof_of_bytes(self, stored: Stored) -> Proof:
-        return self.proof(stored)
+    def proof_of_bytes(self, stored: Stored, like: Proof) -> Proof:
+        return self.proof(stored, like)
 
     def delete(self, path: str) -> None:
         with _telling(self._root / path):
@@ -102,6 +108,10 @@ class LocalFolder:
             yield
         finally:
             os.close(descriptor)  # the kernel drops the lock with it, also when the process is killed
+
+
+def _extend_crc32(checksum: int, block: bytes) -> int:
+    return zlib.crc32(block, checksum)
 
 
 @contextmanager

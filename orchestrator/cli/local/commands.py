@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel="On this machine")(up)
     app.command(rich_help_panel="On this machine")(down)
     app.command(rich_help_panel="On this machine")(demo)
+    app.command(rich_help_panel="On this machine")(backup)
     simulate.register(app)
 
 
@@ -36,6 +37,8 @@ def up(
     interrupt.install()
     try:
         launcher = Launcher(plan, interrupt, say)
+    except OSError as error:
+        raise CommandFailed(f"the state folder {plan.state_dir} cannot be used: {error}", Exit.USAGE) from None
     except AlreadyRunning as running:
         say(f"{running}; its logs are in {plan.state_dir / 'logs'}")
         return
@@ -43,9 +46,8 @@ def up(
         say(f"starting a control plane and {count} emulated {slices} in {plan.state_dir} …")
         launcher.start()
         say(f"ready at {launcher.url}")
-        say(
-            "in another terminal:  podwright run --slices v5e:2x4 -- echo hello    podwright slices    podwright --help"
-        )
+        say(f"in another terminal:  podwright run --slices {slices} -- echo hello")
+        say("and:  podwright slices    podwright --help")
         say("Ctrl-C ends everything")
         launcher.supervise()
     except Interrupted:
@@ -55,6 +57,22 @@ def up(
     finally:
         launcher.stop()
     say("ended; nothing is left running")
+
+
+def backup(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="To write; must not be there yet.")],
+) -> None:
+    """Copy the database of the control plane here while it runs. Logs and checkpoints are plain files."""
+    import subprocess
+    import sys
+
+    # A process of its own, like the server: the command line knows no database.
+    asked = [sys.executable, "-m", "orchestrator.backup", "--state-dir", str(_state_dir(ctx)), str(file)]
+    made = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise CommandFailed(made.stderr.strip() or "the backup failed")
+    say(made.stdout.strip())
 
 
 def down(ctx: typer.Context, quiet: Annotated[bool, typer.Option(help="Say nothing.")] = False) -> None:

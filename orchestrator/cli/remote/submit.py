@@ -43,7 +43,7 @@ def submit(
 def run(
     ctx: typer.Context,
     command: Annotated[list[str], typer.Argument(metavar="-- CMD…", help="The command, started once per host.")],
-    slices: Annotated[str, typer.Option(help="What it runs on, e.g. v5e:2x4 or 2*v5e:4x4.")],
+    slices: Annotated[str, typer.Option(help="What it runs on, e.g. v5e:2x4.")],
     name: Annotated[str, typer.Option(help="Of the job.")] = "run",
     env: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A variable for it; repeatable.")] = None,
     failures: Annotated[int, typer.Option(min=0, help="How often it is run again after a failure of its own.")] = 0,

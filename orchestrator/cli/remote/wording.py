@@ -14,6 +14,9 @@ STATE_COLOURS: Final = {
     "CANCELLED": "magenta",
 }
 
+_LAST_MOMENT_MS: Final = 253_402_300_800_000
+"""The end of the year 9999."""
+
 
 def span(milliseconds: int) -> str:
     """`340 ms`, `4.1 s`, `1m 20s`, `2h 05m`, `3d 4h`."""
@@ -32,7 +35,9 @@ def span(milliseconds: int) -> str:
 
 
 def moment(at_ms: int) -> str:
-    """In the reader's own time zone, to the second."""
+    """In the reader's own time zone, to the second. A time that no calendar has is shown as the number it is."""
+    if not 0 <= at_ms < _LAST_MOMENT_MS:
+        return f"{at_ms} ms"
     return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -15,11 +15,12 @@ async def append(tx: WriteTx, new: Sequence[Event]) -> None:
     """Write the events in this order; each event of a job takes the job's next number."""
     numbered: list[dict[str, Any]] = []
     for event in new:
-        sequence = None
+        sequence, project = None, event.project
         if event.job_id is not None:
             counted = update(jobs).where(jobs.c.id == event.job_id).values(events=jobs.c.events + 1)
-            sequence = (await tx.tell(counted.returning(jobs.c.events))).scalar_one()
-        numbered.append({**rows.event_row(event), "sequence": sequence})
+            counts = (await tx.tell(counted.returning(jobs.c.events, jobs.c.project))).one()
+            sequence, project = counts.events, counts.project
+        numbered.append({**rows.event_row(event), "sequence": sequence, "project": project})
     if numbered:
         await tx.tell(insert(events), numbered)
 

@@ -5,14 +5,14 @@ from itertools import groupby
 from typing import Final
 
 import structlog
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from orchestrator.domain.ids import ClusterId
 from orchestrator.protocol import Fact, FactBody, SliceDown, SliceUp
 from orchestrator.store import rows
 from orchestrator.store.commands import events
 from orchestrator.store.database import WriteTx
-from orchestrator.store.schema import attempts, clusters, fact_sources, facts, slices
+from orchestrator.store.schema import attempts, clusters, fact_sources, facts, hosts, slices
 
 _NEWS_AFTER_MS: Final = 30_000
 """A cluster that was silent for this long and speaks again may change what the scheduler can do."""
@@ -66,6 +66,9 @@ async def _add_facts_of(tx: WriteTx, cluster_id: ClusterId, source: str, seen: I
     if len(added) < len(new):
         dropped = len(new) - len(added)
         log.warning("facts about another cluster were dropped", cluster=cluster_id, source=source, count=dropped)
+    for fact in new.values():
+        if isinstance(fact.body, SliceUp) and fact.body.slice_id not in foreign:
+            await _describe_hosts(tx, fact.body)
     high = max(new)
     await tx.put(fact_sources, [{"cluster_id": cluster_id, "source": source, "acknowledged": high}])
     await events.stir(tx)
@@ -84,3 +87,13 @@ async def _foreign(tx: WriteTx, cluster_id: ClusterId, bodies: Iterable[FactBody
 
 def _subject(body: FactBody) -> str:
     return body.slice_id if isinstance(body, SliceUp | SliceDown) else body.attempt_id
+
+
+async def _describe_hosts(tx: WriteTx, up: SliceUp) -> None:
+    """Keep who a slice's hosts are: for people; no decision rests on it."""
+    await tx.tell(delete(hosts).where(hosts.c.slice_id == up.slice_id))
+    described = [
+        {"slice_id": up.slice_id, "host": h.host, "node_id": h.node_id, "address": h.address, "chips": h.chips}
+        for h in up.hosts
+    ]
+    await tx.put(hosts, described)

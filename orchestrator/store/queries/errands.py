@@ -38,9 +38,12 @@ async def open_of(tx: ReadTx, cluster_id: ClusterId) -> tuple[Errand, ...]:
     return tuple(_errand(row) for row in (await tx.ask(asked)).mappings())
 
 
-async def get(tx: ReadTx, errand_id: str) -> Errand:
-    """Raises NotFound when there is none of that id."""
-    row = (await tx.ask(select(errands).where(errands.c.id == errand_id))).mappings().one_or_none()
+async def get(tx: ReadTx, errand_id: str, job_id: JobId | None = None) -> Errand:
+    """Raises NotFound when there is none of that id, or when it is of another job."""
+    asked = select(errands).where(errands.c.id == errand_id)
+    if job_id is not None:
+        asked = asked.where(errands.c.job_id == job_id)
+    row = (await tx.ask(asked)).mappings().one_or_none()
     if row is None:
         raise NotFound(f"there is no errand {errand_id[:80]}")
     return _errand(row)

@@ -1,5 +1,6 @@
 """The history."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
@@ -20,11 +21,26 @@ class Recorded:
     event: Event
 
 
-async def since(tx: ReadTx, after_id: int, job_id: JobId | None, limit: int) -> tuple[Recorded, ...]:
-    """At most `limit` events after `after_id`, oldest first; of one job or of all."""
+async def since(
+    tx: ReadTx,
+    after_id: int,
+    job_id: JobId | None,
+    limit: int,
+    projects: Collection[str] | None = None,
+    *,
+    kind: str | None = None,
+    actor: str | None = None,
+) -> tuple[Recorded, ...]:
+    """At most `limit` events after `after_id`, oldest first; of one job, of some projects, or all (None)."""
     asked = select(events).where(events.c.id > after_id).order_by(events.c.id).limit(limit)
     if job_id is not None:
         asked = asked.where(events.c.job_id == job_id)
+    elif projects is not None:
+        asked = asked.where(events.c.project.in_(projects))
+    if kind is not None:
+        asked = asked.where(events.c.kind.startswith(kind, autoescape=True))
+    if actor is not None:
+        asked = asked.where(events.c.actor == actor)
     found = (await tx.ask(asked)).mappings()
     return tuple(Recorded(row["id"], row["sequence"], rows.event_of(row)) for row in found)
 

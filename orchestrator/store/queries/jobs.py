@@ -1,14 +1,15 @@
 """Jobs and their attempts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 
 from orchestrator.domain.errors import NotFound
-from orchestrator.domain.ids import AttemptId, JobId
+from orchestrator.domain.ids import ArrayId, AttemptId, JobId
 from orchestrator.domain.job import Attempt, Job, Progress, RankStarted
-from orchestrator.domain.lifecycle import JobState
+from orchestrator.domain.lifecycle import TERMINAL, JobState
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
 from orchestrator.store.schema import attempts, jobs, progress, ranks
@@ -21,45 +22,111 @@ class JobFilter:
     state: JobState | None = None
     name: str | None = None
     project: str | None = None
+    owner: str | None = None
+    array: str | None = None
+    ids: tuple[str, ...] | None = None
+    seen_by: Collection[str] | None = None
+    """The projects that the caller may see; None: all."""
+
+    @property
+    def conditions(self) -> tuple[ColumnElement[bool], ...]:
+        asked: list[tuple[ColumnElement[Any], str | None]] = [
+            (jobs.c.state, self.state and self.state.value),
+            (jobs.c.name, self.name),
+            (jobs.c.project, self.project),
+            (jobs.c.owner, self.owner),
+            (jobs.c.array_id, self.array),
+        ]
+        found = [column == value for column, value in asked if value is not None]
+        if self.ids is not None:
+            found.append(jobs.c.id.in_(self.ids))
+        if self.seen_by is not None:
+            found.append(jobs.c.project.in_(self.seen_by))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
     jobs: tuple[Job, ...]
-    next_before: int | None
+    next_after: int | None
     """Where the next page begins; None at the end. A place in the order of submission: new jobs do not shift it."""
 
 
-async def find(tx: ReadTx, id_or_name: str) -> Job:
-    """The job of that id, or else the newest one of that name.
+async def by_id(tx: ReadTx, job_id: JobId) -> Job:
+    """The job of that id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = (await tx.ask(select(jobs).where(jobs.c.id == job_id))).mappings().one_or_none()
+    if found is None:
+        raise NotFound(f"there is no job {job_id}")
+    return rows.job_of(found)
+
+
+async def find(tx: ReadTx, id_or_name: str, seen_by: Collection[str] | None = None) -> Job:
+    """The job of that id, or else the newest one of that name, among those of the projects `seen_by` (None: all).
 
     Raises:
         NotFound: there is neither.
     """
-    by_id = (await tx.ask(select(jobs).where(jobs.c.id == id_or_name))).mappings().one_or_none()
-    if by_id is not None:
-        return rows.job_of(by_id)
-    newest = select(jobs).where(jobs.c.name == id_or_name).order_by(jobs.c.row_id.desc()).limit(1)
+    seen = JobFilter(seen_by=seen_by).conditions
+    one = (await tx.ask(select(jobs).where(jobs.c.id == id_or_name, *seen))).mappings().one_or_none()
+    if one is not None:
+        return rows.job_of(one)
+    newest = select(jobs).where(jobs.c.name == id_or_name, *seen).order_by(jobs.c.row_id.desc()).limit(1)
     named = (await tx.ask(newest)).mappings().one_or_none()
     if named is None:
         raise NotFound(f"there is no job with the id or name {id_or_name[:80]!r}")
     return rows.job_of(named)
 
 
-async def page(tx: ReadTx, wanted: JobFilter, limit: int, before: int | None) -> JobPage:
-    """At most `limit` jobs, newest first, submitted before the place `before`."""
-    asked = select(jobs).order_by(jobs.c.row_id.desc()).limit(limit + 1)
-    if wanted.state is not None:
-        asked = asked.where(jobs.c.state == wanted.state.value)
-    if wanted.name is not None:
-        asked = asked.where(jobs.c.name == wanted.name)
-    if wanted.project is not None:
-        asked = asked.where(jobs.c.project == wanted.project)
-    if before is not None:
-        asked = asked.where(jobs.c.row_id < before)
+async def page(tx: ReadTx, wanted: JobFilter, limit: int, after: int | None, *, oldest_first: bool = False) -> JobPage:
+    """At most `limit` jobs in the order of submission, newest first unless said otherwise, beyond the place `after`."""
+    place = jobs.c.row_id
+    asked = select(jobs).where(*wanted.conditions).order_by(place if oldest_first else place.desc()).limit(limit + 1)
+    if after is not None:
+        asked = asked.where(place > after if oldest_first else place < after)
     found = (await tx.ask(asked)).mappings().all()
     more = len(found) > limit
     return JobPage(tuple(rows.job_of(row) for row in found[:limit]), found[limit - 1]["row_id"] if more else None)
+
+
+async def seen(tx: ReadTx, job_ids: Collection[str], seen_by: Collection[str] | None) -> frozenset[str]:
+    """Those of the jobs that are of the projects `seen_by` (None: all)."""
+    if not job_ids:
+        return frozenset()
+    conditions = JobFilter(ids=tuple(job_ids), seen_by=seen_by).conditions
+    return frozenset((await tx.ask(select(jobs.c.id).where(*conditions))).scalars())
+
+
+async def states_of(tx: ReadTx, job_ids: Iterable[str]) -> dict[str, JobState]:
+    """Where each of these jobs is; those that are not there are absent."""
+    wanted = sorted(set(job_ids))
+    if not wanted:
+        return {}
+    found = await tx.ask(select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(wanted)))
+    return {row.id: JobState(row.state) for row in found}
+
+
+async def open_jobs(tx: ReadTx, wanted: JobFilter, limit: int) -> tuple[Job, ...]:
+    """At most `limit` of the jobs that have not ended, oldest first."""
+    still = jobs.c.state.not_in(sorted(TERMINAL))
+    asked = select(jobs).where(still, *wanted.conditions).order_by(jobs.c.row_id).limit(limit)
+    return tuple(rows.job_of(row) for row in (await tx.ask(asked)).mappings())
+
+
+async def array(tx: ReadTx, array_id: ArrayId, seen_by: Collection[str] | None = None) -> tuple[Job, ...]:
+    """The jobs of an array, by index.
+
+    Raises:
+        NotFound: there is no such array among those of the projects `seen_by`.
+    """
+    conditions = JobFilter(array=array_id, seen_by=seen_by).conditions
+    found = (await tx.ask(select(jobs).where(*conditions).order_by(jobs.c.array_index))).mappings().all()
+    if not found:
+        raise NotFound(f"there is no array {array_id[:80]!r}")
+    return tuple(rows.job_of(row) for row in found)
 
 
 async def attempts_of(tx: ReadTx, job_id: JobId) -> tuple[Attempt, ...]:

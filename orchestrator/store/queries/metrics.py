@@ -1,6 +1,6 @@
 """Reported numbers: raw as each attempt and rank gave them, or joined over the job's attempts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,6 +89,12 @@ def _point(row: RowMapping) -> Point:
     return Point(row["series"], row["number"], row["rank"], row["step"], value, row["at_ms"])
 
 
+async def names(tx: ReadTx, job_id: JobId) -> tuple[str, ...]:
+    """Of all series that the job has."""
+    asked = select(points.c.series).where(points.c.job_id == job_id).distinct().order_by(points.c.series)
+    return tuple((await tx.ask(asked)).scalars())
+
+
 async def resumed_steps(tx: ReadTx, job_id: JobId) -> dict[int, int]:
     """For each attempt number the step that it began from, if it has said so."""
     asked = (
@@ -99,10 +105,13 @@ async def resumed_steps(tx: ReadTx, job_id: JobId) -> dict[int, int]:
     return {row.number: row.resumed_step for row in await tx.ask(asked)}
 
 
-async def curve(tx: ReadTx, job: Job, series: Iterable[str] = ()) -> tuple[Point, ...]:
+async def curve(
+    tx: ReadTx, job: Job, series: Iterable[str] = (), seen_by: Collection[str] | None = None
+) -> tuple[Point, ...]:
     """A job's joined points, after those of the job that it continues, up to the step from which it does.
 
-    Points of other jobs have the attempt 0. A chain is followed to its beginning.
+    Points of other jobs have the attempt 0. A chain is followed to its beginning, or to the first job that is not of
+    the projects `seen_by` (None: all).
     """
     wanted = tuple(series)
     points = joined(await raw_points(tx, job.id, wanted), await resumed_steps(tx, job.id))
@@ -111,7 +120,7 @@ async def curve(tx: ReadTx, job: Job, series: Iterable[str] = ()) -> tuple[Point
     while origin is not None:
         source, attempt, step = origin.split("/")
         row = (await tx.ask(select(jobs).where(jobs.c.id == source))).mappings().one_or_none()
-        if row is None or source in seen:
+        if row is None or source in seen or (seen_by is not None and row["project"] not in seen_by):
             break
         seen.add(JobId(source))
         before = rows.job_of(row)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, literal_column, select
 
 from orchestrator.domain.job import Attempt
 from orchestrator.domain.lifecycle import JobState
@@ -12,6 +12,7 @@ from orchestrator.scheduler.share import accrued, decayed
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
 from orchestrator.store.schema import attempts, jobs
+from orchestrator.store.schema import projects as project_rows
 
 _DAY_MS: Final = 86_400_000
 _HALF_LIVES: Final = 6
@@ -26,7 +27,7 @@ async def projects(
     """The decayed use of each project. Ended attempts are summed by day in SQL and decay from the middle of their day,
     which is at most a twentieth off for a half-life of a week; live ones are exact."""
     usage: dict[str, float] = {}
-    day = attempts.c.ended_at_ms // _DAY_MS
+    day = attempts.c.ended_at_ms // literal_column(str(_DAY_MS))  # as text: PostgreSQL compares it when it groups
     spent = func.sum(attempts.c.chips * (attempts.c.ended_at_ms - attempts.c.ordered_at_ms))
     recent = attempts.c.ended_at_ms > now_ms - _HALF_LIVES * half_life_ms
     asked = select(jobs.c.project, day.label("day"), spent.label("chip_ms")).join(jobs, jobs.c.id == attempts.c.job_id)
@@ -38,7 +39,8 @@ async def projects(
         if project := project_of.get(attempt.job_id):
             held = accrued(attempt.chips, max(0, now_ms - attempt.ordered_at_ms), half_life_ms)
             usage[project] = usage.get(project, 0.0) + held
-    return {name: Project(name, used) for name, used in usage.items()}
+    weights = {row.name: row.weight for row in await tx.ask(select(project_rows.c.name, project_rows.c.weight))}
+    return {name: Project(name, usage.get(name, 0.0), weights.get(name, 1.0)) for name in {*usage, *weights}}
 
 
 async def history(tx: ReadTx) -> dict[Likeness, tuple[int, ...]]:

@@ -4,11 +4,14 @@ from typing import Any, Final
 
 from sqlalchemy import Select, func, select
 
-from orchestrator.domain.lifecycle import TERMINAL
+from orchestrator.domain.fleet import Limit
+from orchestrator.domain.lifecycle import TERMINAL, JobState
+from orchestrator.domain.sharing import Health
 from orchestrator.scheduler.policy import DEFAULT
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
-from orchestrator.store.queries import sharing
+from orchestrator.store.queries import jobs as jobs_queries
+from orchestrator.store.queries import people, restrictions, sharing
 from orchestrator.store.schema import attempts, clusters, facts, jobs, progress, slices
 from orchestrator.world import World
 
@@ -20,8 +23,11 @@ async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
     live = attempts.c.ended_at_ms.is_(None)
     open_jobs = select(jobs).where(jobs.c.state.not_in(sorted(TERMINAL))).order_by(jobs.c.row_id)
     reports = [rows.progress_of(row) for row in (await tx.ask(_live_progress())).mappings()]
+    known = tuple(rows.slice_of(r) for r in (await tx.ask(select(slices).order_by(slices.c.id))).mappings())
+    imposed = await restrictions.all_restrictions(tx)
     arrived = select(facts).order_by(facts.c.row_id).limit(_FACTS_AT_ONCE)
     unfinished = tuple(rows.job_of(row) for row in (await tx.ask(open_jobs)).mappings())
+    awaited = {one.job for job in unfinished if job.state is JobState.BLOCKED for one in job.spec.after.each}
     running = tuple(
         rows.attempt_of(row)
         for row in (await tx.ask(select(attempts).where(live).order_by(attempts.c.ordered_at_ms))).mappings()
@@ -33,11 +39,17 @@ async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
         jobs=unfinished,
         attempts=running,
         progress={report.attempt_id: report for report in reports},
-        slices=tuple(rows.slice_of(r) for r in (await tx.ask(select(slices).order_by(slices.c.id))).mappings()),
+        slices=known,
         clusters=tuple(rows.cluster_of(r) for r in (await tx.ask(select(clusters).order_by(clusters.c.id))).mappings()),
         facts=tuple(rows.fact_of(row) for row in (await tx.ask(arrived)).mappings()),
         projects=await sharing.projects(tx, running, project_of, now_ms, DEFAULT.usage_half_life_ms),
         history=await sharing.history(tx),
+        quotas=await people.all_quotas(tx),
+        health={s.id: Health.QUARANTINED for s in known if any(one.covers(s.id, s.pool) for one in imposed)},
+        draining=frozenset(
+            s.id for s in known if any(one.limit is Limit.DRAINING and one.covers(s.id, s.pool) for one in imposed)
+        ),
+        ended=await jobs_queries.states_of(tx, awaited - {job.id for job in unfinished}),
     )
 
 

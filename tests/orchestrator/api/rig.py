@@ -16,6 +16,7 @@ from orchestrator.api.auth import attempt_token
 from orchestrator.api.deps import Deps
 from orchestrator.changes import Changes
 from orchestrator.clock import SystemClock
+from orchestrator.domain.access import Caller, Scope
 from orchestrator.domain.ids import AttemptId
 from orchestrator.protocol import FACTS_POST, VERSION, Fact, FactBody, FactsPost, HostInfo, SliceUp
 from orchestrator.reconciler.decide import decide
@@ -23,10 +24,11 @@ from orchestrator.reconciler.tick import tick
 from orchestrator.store import lease
 from orchestrator.store.blobs import Blobs
 from orchestrator.store.commands.apply import apply
-from orchestrator.store.commands.tokens import add_token
+from orchestrator.store.commands.tokens import add_token, token_hash
 from orchestrator.store.database import Database
 from orchestrator.store.lease import Lease
 from orchestrator.store.migrate import migrate
+from orchestrator.store.sealing import Seal
 from tests.builders import NOW, a_slice
 
 ADMIN, CLUSTER = "pwt_admin", "pwc_cluster"
@@ -51,11 +53,12 @@ class Rig:
         self.deps = deps
         self.clock = clock
         self._held = held
-        app = create_app(deps)
+        self.app = app = create_app(deps)
         self._transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         self.user = self.caller(ADMIN)
         self.cluster = self.caller(CLUSTER)
         self.nobody = self.caller(None)
+        self.admin = Caller("tests", f"tok_{token_hash(ADMIN)[:16]}", admin=True, scope=Scope.ADMIN)
         self._sequence = itertools.count(1)
 
     def caller(self, token: str | None) -> httpx.AsyncClient:
@@ -141,6 +144,7 @@ async def open_rig(template: Path, folder: Path, busy_ms: int = 5_000) -> AsyncI
         lambda prefix: f"{prefix}_{next(numbers)}",
         server_key=b"key",
         checkpoint_root="gs://bucket/root",
+        seal=Seal(b"key"),
     )
     rig = Rig(deps, held, clock)
     try:

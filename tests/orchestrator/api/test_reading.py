@@ -28,6 +28,8 @@ def spool(*records: dict[str, Any]) -> bytes:
 
 
 async def test_lists_are_filtered_and_paged(rig: Rig) -> None:
+    for project in ("x", "y"):
+        await rig.user.post("/api/v1/projects", json={"name": project})
     for name, project in (("a", "x"), ("b", "x"), ("a", "y"), ("c", "x")):
         await rig.submit(name=name, project=project)
 
@@ -117,9 +119,40 @@ async def test_the_history_is_paged_without_a_gap(rig: Rig) -> None:
 
 async def test_a_stream_goes_on_after_the_last_event_that_was_seen(rig: Rig) -> None:
     job = await rig.running()
-    stream = follow(rig.deps, job["id"], 0)
+    stream = follow(rig.deps, job["id"], 0, rig.admin)
     first, second = await anext(stream), await anext(stream)
     await rig.user.post("/api/v1/jobs/toy/cancel")
     third = await anext(stream)
-    resumed = follow(rig.deps, job["id"], int(first.id or 0))
+    resumed = follow(rig.deps, job["id"], int(first.id or 0), rig.admin)
     assert [(await anext(resumed)).id, (await anext(resumed)).id] == [second.id, third.id]
+
+
+async def test_monitoring_sees_jobs_slices_and_the_leader(rig: Rig) -> None:
+    await rig.running()
+    answer = await rig.user.get("/api/v1/prometheus")
+    assert answer.headers["content-type"].startswith("text/plain")
+    for line in (
+        'podwright_jobs{state="STARTING"} 1.0',
+        'podwright_jobs{state="FAILED"} 0.0',
+        'podwright_slices{pool="pool",state="up"} 1.0',
+        "podwright_slices_busy 1.0",
+        "podwright_leader_epoch 1.0",
+    ):
+        assert line in answer.text.splitlines()
+
+
+async def test_a_project_sees_what_it_used(rig: Rig) -> None:
+    await rig.running()
+    used = (await rig.user.get("/api/v1/projects/default/usage")).json()
+    assert (used["chips_now"], used["attempts"], used["jobs"]) == (8, 1, {"STARTING": 1})
+
+
+async def test_series_are_thinned_and_keep_their_extremes(rig: Rig) -> None:
+    attempt_id = (await rig.running())["attempt"]["id"]
+    found = [float(step % 97) for step in range(2_000)]
+    records = [{"type": "metrics", "step": step, "values": {"loss": value}} for step, value in enumerate(found)]
+    await rig.post(attempt_id, spool(*records))
+    (series,) = (await strict(rig, "metrics?points_each=50"))["items"]
+    assert len(series["values"]) <= 50
+    assert (min(series["values"]), max(series["values"])) == (0.0, 96.0)
+    assert (await strict(rig, "metrics/names"))["items"] == ["loss"]

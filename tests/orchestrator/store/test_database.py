@@ -1,4 +1,3 @@
-import re
 import sqlite3
 from pathlib import Path
 
@@ -18,18 +17,23 @@ def url(path: Path) -> str:
     return f"sqlite+aiosqlite:///{path}"
 
 
-def definitions(path: Path) -> set[str]:
-    """Every table and index as the database has it, less white space and the order of a table's constraints."""
+def definitions(path: Path) -> dict[str, set[str]]:
+    """Every table and index as the database has it: its parts, whatever their order and white space."""
     with sqlite3.connect(path) as connection:
-        rows = connection.execute(
-            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'"
-        )
-        # An added column shares its line with the one before: split at commas too.
-        return {
-            " ".join(sorted(filter(None, (part.strip(" \t),(") for part in re.split(r"[,\n]", sql)))))
-            for name, sql in rows
-            if not name.startswith(("alembic", "sqlite"))
-        }
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return {name: parts(sql) for name, sql in rows if not name.startswith(("alembic", "sqlite"))}
+
+
+def parts(sql: str) -> set[str]:
+    """What stands between the commas of the outermost parentheses, and around them."""
+    found, depth = [""], 0
+    for character in " ".join(sql.split()):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if (character in "()" and depth == (character == "(")) or (character == "," and depth == 1):
+            found.append("")
+        else:
+            found[-1] += character
+    return {part.strip() for part in found}
 
 
 async def test_upgrading_from_nothing_gives_the_schema(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ def test_output_is_kept_byte_for_byte(tmp_path: Path) -> None:
 def test_a_program_that_cannot_run_exits_like_in_a_shell_and_says_so(
     tmp_path: Path, make: Callable[[Path], object], code: int, why: str
 ) -> None:
-    make(tmp_path / "program")
+    (tmp_path / "cwd").mkdir()
+    make(tmp_path / "cwd" / "program")
     found = ended(launch(tmp_path, "./program"))
     assert found.exit_code == code
     assert streams.stderr_tail(tmp_path) == (f"podwright: cannot run './program': {why}",)
@@ -106,7 +107,7 @@ time.sleep(600)
 
 
 def grandchild_of(folder: Path) -> int:
-    path = folder / "grandchild"
+    path = folder / "cwd" / "grandchild"
     return until(lambda: int(path.read_text()) if path.exists() else None, "the grandchild runs")
 
 
@@ -130,7 +131,7 @@ def test_end_kills_a_tree_that_ignores_sigterm(tmp_path: Path) -> None:
 def test_terminate_lets_the_program_choose_its_exit(tmp_path: Path) -> None:
     code = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(9)); open('ready', 'w'); time.sleep(600)"
     rank = launch(tmp_path, *python(code))
-    until(lambda: (tmp_path / "ready").exists() or None, "the handler is set")
+    until(lambda: (tmp_path / "cwd" / "ready").exists() or None, "the handler is set")
     rank.terminate()
     found = ended(rank)
     assert (found.exit_code, found.ordered) == (9, True)
@@ -180,3 +181,9 @@ def test_secrets_reach_neither_command_lines_nor_files(tmp_path: Path) -> None:
 def test_a_rank_is_the_first_to_go_when_memory_runs_out(tmp_path: Path) -> None:
     ended(launch(tmp_path, "cat", "/proc/self/oom_score_adj"))
     assert int(streams.read(tmp_path, "stdout", 0, 100)) >= 500
+
+
+def test_a_program_that_removes_its_own_folder_is_reported_as_it_ended(tmp_path: Path) -> None:
+    found = ended(launch(tmp_path, "sh", "-c", 'echo here; rm -rf "$PWD"; exit 3'))
+    assert (found.exit_code, found.signal) == (3, None)
+    assert (tmp_path / "stdout.log").read_bytes() == b"here\n"

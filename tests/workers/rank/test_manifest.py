@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+
 import pytest
 
 from workers.rank import latest, manifest
 from workers.rank.failure import NothingRestorable
 from workers.rank.latest import Latest
 from workers.rank.manifest import Commit
+from workers.storage import open_storage
 
 
 def a_step(root, attempt, step, committed=True):
@@ -49,6 +53,21 @@ def test_damage_is_named(root, harm, message):
     commit = a_step(root, 1, 100)
     harm(root)
     assert manifest.damage_of(root, commit).message == message
+
+
+def test_large_files_have_another_checksum_and_older_manifests_stay_valid(tmp_path):
+    root, commit = open_storage(str(tmp_path)), Commit(1, 5)
+    root.write("1/5/state/large", bytes(range(256)) * 8192)
+    manifest.write(root, commit)
+    assert manifest.damage_of(root, commit) is None
+    fields = json.loads(root.read("1/5.manifest.json"))
+    (file,) = fields["files"]
+    assert file.keys() == {"name", "bytes", "crc32c"}
+    del file["crc32c"]
+    for crc32, intact in ((zlib.crc32(bytes(range(256)) * 8192), True), (1, False)):
+        file["crc32"] = crc32
+        root.write("1/5.manifest.json", json.dumps(fields).encode())
+        assert (manifest.damage_of(root, commit) is None) == intact
 
 
 def test_commits_are_newest_first_and_leave_out_what_is_uncommitted_or_later(root):

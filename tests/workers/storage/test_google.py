@@ -26,7 +26,10 @@ def troubles() -> list[str]:
 def bucket(bucket_server, troubles) -> Bucket:
     """A bucket whose client gives up after 3 s."""
     address = bucket_server.address(uuid.uuid4().hex)
-    return Bucket(address, troubles.append, lambda: Patience(limit_s=3.0), timeout_s=(1.0, 1.0))
+    bucket = Bucket(address, troubles.append, lambda: Patience(limit_s=3.0), timeout_s=(1.0, 1.0))
+    Bucket(address).read("x")  # importing the client alone may take 3 s
+    bucket_server.proxy.break_()
+    return bucket
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ class EmulatedCluster:
         }
         head = {**self._common, "num_cpus": 0, "include_dashboard": False, "include_log_monitor": False}
         self._cluster: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+        temp_dir.chmod(0o700)  # Ray opens it to all, and with it the sockets of whoever may run code here
         self._hosts: dict[tuple[str, int], tuple[EmulatedHost, Any]] = {}
         self._died_at: dict[tuple[str, int], float] = {}
         for index in range(options.count):

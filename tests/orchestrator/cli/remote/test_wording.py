@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.cli.remote.wording import size, span, steps
+from orchestrator.cli.remote.wording import moment, size, span, steps
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,8 @@ def test_steps_tell_the_part_of_the_way_if_the_total_is_known() -> None:
     assert steps(1_200, 4_800) == "1,200/4,800 (25 %)"
     assert steps(1_200, None) == "1,200"
     assert steps(None, 10) == ""
+
+
+def test_a_time_that_no_calendar_has_is_shown_as_a_number() -> None:
+    assert moment(2**63 - 1) == "9223372036854775807 ms"
+    assert moment(-1) == "-1 ms"

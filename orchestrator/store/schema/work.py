@@ -1,6 +1,5 @@
-"""The tables. Constraints restate the invariants: what the code must never do, the database refuses."""
+"""Jobs, attempts and slices, what is told of them, and who leads."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from sqlalchemy import (
@@ -11,7 +10,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -21,28 +19,9 @@ from sqlalchemy import (
 
 from orchestrator.domain.job import Desired, SliceState
 from orchestrator.domain.lifecycle import TERMINAL, JobState
+from orchestrator.store.schema.base import ROW_ID, metadata, one_of, quoted
 
-metadata: Final = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-_ROW_ID: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only under INTEGER
 _LIVE: Final = text("ended_at_ms IS NULL")
-
-
-def _quoted(values: Iterable[str]) -> str:
-    return ", ".join(f"'{value}'" for value in sorted(values))
-
-
-def _one_of(column: str, values: Iterable[str]) -> CheckConstraint:
-    return CheckConstraint(f"{column} IN ({_quoted(values)})", name=column)
-
 
 meta = Table(
     "meta",
@@ -60,16 +39,6 @@ leases = Table(
     Column("holder", Text, nullable=False),
     Column("epoch", BigInteger, nullable=False),
     Column("version", BigInteger, nullable=False),
-)
-
-tokens = Table(
-    "tokens",
-    metadata,
-    Column("hash", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("created_at_ms", BigInteger, nullable=False),
-    _one_of("kind", ("admin", "cluster")),
 )
 
 clusters = Table(
@@ -92,13 +61,13 @@ slices = Table(
     Column("state", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("updated_at_ms", BigInteger, nullable=False),
-    _one_of("state", SliceState),
+    one_of("state", SliceState),
 )
 
 jobs = Table(
     "jobs",
     metadata,
-    Column("row_id", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("row_id", ROW_ID, primary_key=True, autoincrement=True),
     Column("id", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("project", Text, nullable=False),
@@ -121,17 +90,28 @@ jobs = Table(
     Column("reason", Text),
     Column("message", Text, nullable=False),
     Column("events", BigInteger, nullable=False),
+    Column("owner", Text),
+    Column("priority", Text),
+    Column("origin", Text),
+    Column("array_id", Text),
+    Column("array_index", Integer),
+    Column("array_limit", Integer),
     Column("evictions", Integer, nullable=False, server_default=text("0")),
     Column("resize_to", Integer),
     UniqueConstraint("id"),
-    _one_of("state", JobState),
-    _one_of("desired", Desired),
-    CheckConstraint(f"(ended_at_ms IS NOT NULL) = (state IN ({_quoted(TERMINAL)}))", name="ended"),
+    one_of("state", JobState),
+    one_of("desired", Desired),
+    CheckConstraint(f"(ended_at_ms IS NOT NULL) = (state IN ({quoted(TERMINAL)}))", name="ended"),
     Index("ix_jobs_state", "state", "row_id"),
     Index("ix_jobs_name", "name", "row_id"),
+    Index("ix_jobs_project", "project", "row_id"),
+    Index("ix_jobs_array_id", "array_id", "array_index"),
     sqlite_autoincrement=True,
 )
-"""`row_id` is the order of submission; `events` is how many events the job has, so that their numbers have no gap."""
+"""`row_id` is the order of submission; `events` is how many events the job has, so that their numbers have no gap.
+
+`priority` is set when it was changed after the submission; `origin` is the job that this one is a retry or clone of.
+"""
 
 idempotency = Table(
     "idempotency",
@@ -191,7 +171,7 @@ ranks = Table(
 facts = Table(
     "facts",
     metadata,
-    Column("row_id", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("row_id", ROW_ID, primary_key=True, autoincrement=True),
     Column("cluster_id", Text, ForeignKey("clusters.id"), nullable=False),
     Column("source", Text, nullable=False),
     Column("sequence", BigInteger, nullable=False),
@@ -218,7 +198,7 @@ streams = Table(
     Column("stream", Text, primary_key=True),
     Column("offset", BigInteger, nullable=False),
     Column("invalid", BigInteger, nullable=False),
-    _one_of("stream", ("spool", "stdout", "stderr")),
+    one_of("stream", ("spool", "stdout", "stderr")),
 )
 """How far each stream is stored, and how many of a spool's lines could not be read."""
 
@@ -248,7 +228,7 @@ points = Table(
     Column("not_finite", Text),
     Column("at_ms", BigInteger, nullable=False),
     PrimaryKeyConstraint("attempt_id", "rank", "series", "step"),
-    _one_of("not_finite", ("NaN", "Infinity", "-Infinity")),
+    one_of("not_finite", ("NaN", "Infinity", "-Infinity")),
     CheckConstraint("(value IS NULL) <> (not_finite IS NULL)", name="one_value"),
     Index("ix_points_job_id_series", "job_id", "series"),
 )
@@ -283,7 +263,7 @@ checkpoints = Table(
     Column("delete_asked_at_ms", BigInteger),
     Column("deleted_at_ms", BigInteger),
     PrimaryKeyConstraint("attempt_id", "step"),
-    _one_of("state", ("committed", "quarantined")),
+    one_of("state", ("committed", "quarantined")),
     Index("ix_checkpoints_job_id_step", "job_id", "step"),
 )
 """Every step that was ever committed: those that were deleted stay as history."""
@@ -313,7 +293,7 @@ errands = Table(
     Column("done_at_ms", BigInteger),
     Column("ok", Integer),
     Column("message", Text, nullable=False, server_default=""),
-    _one_of("kind", ("verify", "delete", "export", "orphans")),
+    one_of("kind", ("verify", "delete", "export", "orphans")),
     Index("ix_errands_cluster_id_done_at_ms", "cluster_id", "done_at_ms"),
 )
 """What a cluster shall do to checkpoint objects, which the control plane never touches itself."""
@@ -321,7 +301,7 @@ errands = Table(
 events = Table(
     "events",
     metadata,
-    Column("id", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("id", ROW_ID, primary_key=True, autoincrement=True),
     Column("job_id", Text, ForeignKey("jobs.id")),
     Column("sequence", BigInteger),
     Column("attempt_id", Text),
@@ -330,8 +310,11 @@ events = Table(
     Column("at_ms", BigInteger, nullable=False),
     Column("message", Text, nullable=False),
     Column("data", Text, nullable=False),
+    Column("project", Text),
+    Column("actor", Text),
+    Column("address", Text),
     UniqueConstraint("job_id", "sequence"),
     CheckConstraint("(job_id IS NULL) = (sequence IS NULL)", name="numbered"),
     sqlite_autoincrement=True,
 )
-"""Append-only, written in the transaction of its change."""
+"""Append-only, written in the transaction of its change. `actor` and `address` are of who asked for it."""

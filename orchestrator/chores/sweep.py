@@ -1,0 +1,35 @@
+"""Sweep away what is older than the settings allow, little by little."""
+
+import asyncio
+
+from orchestrator.clock import Clock
+from orchestrator.store.blobs import Blobs, log_folder
+from orchestrator.store.commands import retention
+from orchestrator.store.commands.retention import Kept
+from orchestrator.store.database import Database
+
+
+class Sweeper:
+    """Each round takes a bounded piece; what is left waits for the next."""
+
+    def __init__(self, database: Database, blobs: Blobs, clock: Clock, kept: Kept) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._clock = clock
+        self._kept = kept
+
+    async def run_once(self) -> int:
+        """How many things were removed."""
+        now_ms, kept, removed = self._clock.now_ms(), self._kept, 0
+        if kept.events_ms is not None:
+            async with self._database.write() as tx:
+                removed += await retention.forget_events(tx, now_ms - kept.events_ms)
+        if kept.metrics_ms is not None:
+            async with self._database.write_beside() as tx:
+                removed += await retention.forget_metrics(tx, now_ms - kept.metrics_ms)
+        if kept.logs_ms is not None:
+            async with self._database.read() as tx:
+                ended = await retention.ended_before(tx, now_ms - kept.logs_ms)
+            for job_id, attempt_id in ended:
+                removed += await asyncio.to_thread(self._blobs.remove_folder, log_folder(job_id, attempt_id))
+        return removed
