@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 # Stamps say what is installed: the runtime alone is enough for `make demo`; checks and tests need both.
 RUNTIME := $(VENV)/.runtime-installed
 TESTING := $(VENV)/.testing-installed
+PEERS := .venv-peers
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
@@ -35,6 +36,10 @@ FIGURE ?= scheduler
 bench: $(TESTING) ## measure a FIGURE (default: scheduler); one JSON line each, exit code 1 if a goal is missed
 	$(BIN)/python -m tests.benchmarks.$(FIGURE)
 
+.PHONY: parity
+parity: $(TESTING) $(PEERS)/.installed ## compare logits and gradients with Hugging Face's Llama and Gemma 2
+	PODWRIGHT_PEERS=$(PEERS)/bin/python $(BIN)/pytest tests/jobs/train/test_weights.py
+
 .PHONY: chaos
 KILLS ?= 200
 chaos: $(TESTING) ## kill saving attempts at KILLS random moments on each kind of storage; SEED=n repeats a run
@@ -58,7 +63,7 @@ lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 clean: ## end what runs here and remove all that was built or written
 	@if [ -x $(BIN)/podwright ]; then for state in .podwright .podwright/demo; do \
 		PODWRIGHT_STATE=$$state $(BIN)/podwright down --quiet || true; done; fi
-	rm -rf $(VENV) .podwright build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) .podwright build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------------------------------------ installing
@@ -80,4 +85,9 @@ $(RUNTIME): $(VENV)/.tools-installed requirements.lock pyproject.toml
 
 $(TESTING): $(RUNTIME) requirements-test.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-test.lock
+	@touch $@
+
+$(PEERS)/.installed: $(VENV)/.tools-installed pyproject.toml
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(PEERS)
+	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --group peers
 	@touch $@

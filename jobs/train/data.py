@@ -1,94 +1,167 @@
-"""The data: windows of bytes, chosen by seed and step alone.
+"""The data: batches chosen by seed and step alone.
 
-A batch is a pure function of (text, seed, step) and the position in the data is the step itself, so a resume is exact
-on any number of hosts and there is no iterator to save. That is why no loader (grain) is used: bytes in memory need no
-workers, and choosing a batch of them takes 0.1 ms.
+A batch is a pure function of (data, seed, step) and the position in the data is the step itself, so a resume is exact
+on any number of hosts and there is no iterator to save. That is why no loader (grain) is used: importing it takes
+longer (seconds) than reading the text, and rows cut from memory or a memory map need no workers, but one thread that
+keeps ahead of the step.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import sysconfig
-import zlib
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Self
 
 import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from orchestrator.domain.programs.train import TrainConfig
+from jobs.train.read import END, as_characters, read_documents, read_text, read_tokens
+from jobs.train.samples import Packed, Rows, Samples, Windows
+from orchestrator.domain.programs.train import Order, Source, Tokenizer, TrainConfig
 from workers.rank.failure import InvalidProgram
 
 log = logging.getLogger(__name__)
-_NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__"}
+_AHEAD = 2
+_HELD_OUT_SEED = 1 << 63
+"""Added to the seed: held-out batches are drawn apart from, and whatever the number of, those of the training."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Batches of T+1 bytes per row: inputs and, one further, targets."""
+    """Batches of T+1 tokens per row: inputs and, one further, targets."""
 
-    text: np.ndarray
+    samples: Samples
     seed: int
     rows: int
     width: int
-    crc32: int
+    order: Order = Order.RANDOM
 
-    @classmethod
-    def of(cls, config: TrainConfig) -> Batches:
-        """Read the text. Raises InvalidProgram when a file is not readable or there is too little text."""
-        text = read_text(_files(config.data.paths), config.data.max_bytes)
-        width = config.model.T + 1
-        if len(text) < width:
-            raise InvalidProgram(f"{len(text):,} bytes of text are less than one window of T+1 = {width:,}")
-        return cls(text, config.seed, config.data.batch, width, zlib.crc32(text))
+    def local(self, step: int) -> Rows:
+        """The whole batch of `step` (counted from 0)."""
+        if self.order is Order.RANDOM:
+            return self.samples.draw(_random(self.seed, step), self.rows)
+        numbers_B = np.arange(step * self.rows, (step + 1) * self.rows)
+        epochs_B, places_B = np.divmod(numbers_B, self.samples.count)
+        orders = {epoch: _permutation(self.seed, int(epoch), self.samples.count) for epoch in np.unique(epochs_B)}
+        shuffled = [orders[epoch][place] for epoch, place in zip(epochs_B, places_B, strict=True)]
+        return self.samples.take(np.array(shuffled, np.int64))
 
-    def local(self, step: int) -> np.ndarray:
-        """The whole batch of `step` (counted from 0) as uint8 [B, T+1]."""
-        random = np.random.Generator(np.random.Philox(key=[self.seed, step]))
-        starts_B = random.integers(0, len(self.text) - self.width, size=self.rows, endpoint=True)
-        return self.text[starts_B[:, None] + np.arange(self.width)[None, :]]
+    def on_devices(self, step: int, sharding: NamedSharding) -> dict[str, jax.Array]:
+        """The batch of `step`; each process hands over only its devices' rows."""
+        return {
+            name: jax.make_array_from_callback(rows.shape, sharding, rows.__getitem__)
+            for name, rows in self.local(step).items()
+        }
 
-    def on_devices(self, step: int, sharding: NamedSharding) -> jax.Array:
-        """The batch of `step` as int32 [B, T+1]; each process hands over only its devices' rows."""
-        rows = self.local(step).astype(np.int32)
-        return jax.make_array_from_callback(rows.shape, sharding, lambda index: rows[index])
+    def shapes(self, sharding: NamedSharding) -> dict[str, jax.ShapeDtypeStruct]:
+        """What every batch looks like: nothing is ever compiled for a second shape."""
+        return {
+            name: jax.ShapeDtypeStruct(rows.shape, rows.dtype, sharding=sharding)
+            for name, rows in self.local(0).items()
+        }
 
     def position(self, step: int) -> dict[str, Any]:
-        """What a checkpoint keeps of the data: where it stands and which text it was."""
-        return {"step": step, "seed": self.seed, "text_bytes": len(self.text), "text_crc32": self.crc32}
+        """What a checkpoint keeps of the data: where it stands and which data it was."""
+        return {"step": step, "seed": self.seed, **self.samples.fingerprint()}
 
     def resume(self, position: dict[str, Any], step: int) -> None:
-        """Check a restored position. Another text (a new Python, say) may go on but is said, since it is not exact."""
+        """Check a restored position. Other data (a new Python, say) may go on but is said, since it is not exact."""
         here = self.position(step)
         if position != here:
-            log.warning("not an exact resume: the text differs from the checkpoint's (%s, was %s)", here, position)
+            log.warning("not an exact resume: the data differs from the checkpoint's (%s, was %s)", here, position)
 
 
-def read_text(files: list[Path], max_bytes: int) -> np.ndarray:
-    """The files' bytes, joined in this order, up to `max_bytes`, as uint8."""
-    parts: list[bytes] = []
-    left = max_bytes
-    for file in files:
-        if left <= 0:
-            break
-        try:
-            with file.open("rb") as stream:
-                parts.append(stream.read(left))
-        except OSError as error:
-            raise InvalidProgram(f"data.paths: {error}") from error
-        left -= len(parts[-1])
-    return np.frombuffer(b"".join(parts), np.uint8)
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What to train on, and what is held out to evaluate on."""
+
+    train: Batches
+    held_out: Batches | None
+
+    @classmethod
+    def of(cls, config: TrainConfig) -> Self:
+        """Read the files. Raises InvalidProgram when one is not readable, or there is too little in them."""
+        data, width = config.data, config.model.T + 1
+        learned, held = _SOURCES[data.source](config, width)
+        train = Batches(learned, config.seed, data.batch, width, data.order)
+        seed = config.seed % _HELD_OUT_SEED + _HELD_OUT_SEED
+        return cls(train, held and replace(train, samples=held, seed=seed, order=Order.RANDOM))
 
 
-def _files(paths: tuple[str, ...]) -> list[Path]:
-    if paths:
-        return [Path(path) for path in paths]
-    found: list[Path] = []
-    # Not rglob: it would walk all of site-packages, which takes a second.
-    for folder, folders, names in os.walk(sysconfig.get_path("stdlib")):
-        folders[:] = [name for name in folders if name not in _NOT_THE_LIBRARY]
-        found += [Path(folder, name) for name in names if name.endswith(".py")]
-    return sorted(found)
+class Ahead:
+    """Makes the next batches in a thread while a step runs. Steps must be asked for in order."""
+
+    def __init__(self, make: Callable[[int], Any], last: int) -> None:
+        self._make, self._last = make, last
+        self._pool, self._pending = ThreadPoolExecutor(1, "data"), dict[int, Future[Any]]()
+
+    def take(self, step: int) -> Any:
+        """The batch of `step`; waits for it if it is not there yet."""
+        for number in range(step, min(step + _AHEAD, self._last) + 1):
+            if number not in self._pending:
+                self._pending[number] = self._pool.submit(self._make, number)
+        return self._pending.pop(step).result()
+
+    def close(self) -> None:
+        """Drop what was made ahead."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@lru_cache(maxsize=2)
+def _permutation(seed: int, epoch: int, count: int) -> np.ndarray:
+    # The first word tells it from the batches drawn at random; 4 bytes a window, 1 GB for 10^12 tokens at T=4,096.
+    return _random(seed ^ _HELD_OUT_SEED, epoch).permutation(np.arange(count, dtype=np.uint32))
+
+
+def _random(seed: int, number: int) -> np.random.Generator:
+    # As an array of its type: numpy would make floats of a list that holds 2^63, and one seed of many.
+    return np.random.Generator(np.random.Philox(key=np.array([seed, number], np.uint64)))
+
+
+def _text(config: TrainConfig, width: int) -> tuple[Samples, Samples | None]:
+    data = config.data
+    text, rest = read_text(data.paths, data.max_bytes), np.zeros(0, np.uint8)
+    if data.eval_paths:
+        rest = read_text(data.eval_paths, data.max_bytes)
+    if data.tokenizer is Tokenizer.CHARACTERS:
+        both, characters = as_characters(np.concatenate([text, rest]), config.model.V)
+        cut = len(text.tobytes().decode())
+        text, rest = both[:cut], both[cut:]
+        log.info("%d characters: %r", len(characters), characters)
+    return _windows(config, text, rest, width)
+
+
+def _tokens(config: TrainConfig, width: int) -> tuple[Samples, Samples | None]:
+    paths, V = config.data.eval_paths, config.model.V
+    rest = read_tokens(paths, V) if paths else np.zeros(0, np.uint16)
+    return _windows(config, read_tokens(config.data.paths, V), rest, width)
+
+
+def _windows(config: TrainConfig, tokens: np.ndarray, rest: np.ndarray, width: int) -> tuple[Samples, Samples | None]:
+    if config.data.eval_fraction:
+        cut = int(len(tokens) * (1 - config.data.eval_fraction))
+        tokens, rest = tokens[:cut], tokens[cut:]
+    for part, name in ((tokens, ""), (rest, " held out")):
+        if len(part) < width and (part is tokens or config.data.holds_out):
+            raise InvalidProgram(f"{len(part):,} tokens{name} are less than one window of T+1 = {width:,}")
+    return Windows(tokens, width), Windows(rest, width) if config.data.holds_out else None
+
+
+def _documents(config: TrainConfig, width: int) -> tuple[Samples, Samples | None]:
+    data = config.data
+    if config.model.V <= END:
+        raise InvalidProgram(f"model.V={config.model.V} has no room for token {END}, the end of a document")
+    documents, rest = read_documents(data.paths, data.max_bytes), read_documents(data.eval_paths, data.max_bytes)
+    if data.eval_fraction:
+        cut = int(len(documents) * (1 - data.eval_fraction))
+        documents, rest = documents[:cut], documents[cut:]
+    if not documents or (data.holds_out and not rest):
+        raise InvalidProgram("data: there are no documents to learn from, or none to hold out")
+    return Packed.of(documents, width), Packed.of(rest, width) if rest else None
+
+
+_SOURCES = {Source.TEXT: _text, Source.TOKENS: _tokens, Source.JSONL: _documents}

@@ -10,7 +10,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from orchestrator.domain.programs.train import MeshConfig
 
-MESH_AXES = ("data", "fsdp", "tensor")
+MESH_AXES = ("data", "fsdp", "sequence", "tensor")
 Axis = str | tuple[str, ...] | None
 LogicalAxes = tuple[str | None, ...]
 
@@ -20,13 +20,18 @@ class Layout:
     """Logical axis -> mesh axis; None is replicated. Change how a model is spread by changing this table."""
 
     batch: Axis = ("data", "fsdp")
+    # Of activations: each device has a piece of every context, and the keys of all of it.
+    time: Axis = "sequence"
     # Of parameters and optimizer state: every device keeps a piece and gathers the whole when it is used.
     embed: Axis = "fsdp"
     heads: Axis = "tensor"
+    kv_heads: Axis = "tensor"
     ffn: Axis = "tensor"
     vocab: Axis = "tensor"
     # Norm scales: 128 numbers each, a collective would cost more than they weigh.
     norm: Axis = None
+    # Of blocks stacked for a scan.
+    layers: Axis = None
 
 
 def make_mesh(config: MeshConfig) -> Mesh:
@@ -65,6 +70,11 @@ class Placement:
     def gather(self, weight: jax.Array, axes: LogicalAxes) -> jax.Array:
         """Inside jit: the whole of a parameter over `fsdp`, still split over `tensor`. Its gradient is scattered."""
         return self.split(weight, tuple(None if axis == "embed" else axis for axis in axes))
+
+    @property
+    def platform(self) -> str:
+        """The kind of the mesh's devices: cpu, gpu or tpu. Not the default backend's, which compiling ahead leaves."""
+        return str(self.mesh.devices.flat[0].platform)
 
     @property
     def batch_ways(self) -> int:

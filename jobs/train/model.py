@@ -1,123 +1,194 @@
-"""A small decoder-only Transformer in Flax NNX. Names logical axes only; where they lie is `layout`'s business.
-
-B batch  T tokens  S source tokens  D model  H heads  K head width  F feed-forward  V vocabulary (bytes)  C of q, k, v
-"""
+"""A decoder-only Transformer in Flax NNX. Names logical axes only; where they lie is `layout`'s business."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from jobs.train.layout import LogicalAxes, Placement
-from orchestrator.domain.programs.train import BYTES, Compute, ModelConfig
+from jobs.train.attention import Attention
+from jobs.train.layers import Norm, Turn, capped, dropped, keys_for, project, turns, used, weight
+from jobs.train.layout import Placement
+from orchestrator.domain.programs.train import (
+    Compute,
+    FeedForwardKind,
+    Layers,
+    ModelConfig,
+    NormAt,
+    Output,
+    Positions,
+    Remat,
+)
 
-_ROTARY_BASE = 10_000.0
-_NORM_EPSILON = 1e-6
+_POLICIES: dict[Remat, Callable[..., bool] | None] = {
+    Remat.DOTS: jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    Remat.BLOCK: None,
+}
 
 
-def compute_dtype(compute: Compute) -> jnp.dtype:
-    """The number type of activations on this backend."""
+def compute_dtype(compute: Compute, platform: str) -> jnp.dtype:
+    """The number type of activations on this platform."""
     if compute is Compute.AUTO:
-        return jnp.dtype(jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
+        return jnp.dtype(jnp.float32 if platform == "cpu" else jnp.bfloat16)
     return jnp.dtype(compute.value)
 
 
-def _weight(rngs: nnx.Rngs, shape: tuple[int, ...], axes: LogicalAxes, fan_in: int) -> nnx.Param:
-    return nnx.Param(jax.random.normal(rngs.params(), shape, jnp.float32) * fan_in**-0.5, axes=axes)
-
-
-def _use(weight: nnx.Param, placement: Placement, dtype: jnp.dtype) -> jax.Array:
-    return placement.gather(weight[...].astype(dtype), weight.get_metadata("axes"))
-
-
-class Norm(nnx.Module):
-    """RMS norm with a scale, in float32."""
-
-    def __init__(self, D: int) -> None:
-        self.scale_D = nnx.Param(jnp.ones((D,), jnp.float32), axes=("norm",))
-
-    def __call__(self, x_BTD: jax.Array) -> jax.Array:
-        x32_BTD = x_BTD.astype(jnp.float32)
-        inverse_BT1 = jax.lax.rsqrt(jnp.mean(x32_BTD**2, axis=-1, keepdims=True) + _NORM_EPSILON)
-        return (x32_BTD * inverse_BT1 * self.scale_D[...][None, None, :]).astype(x_BTD.dtype)
-
-
-class Attention(nnx.Module):
-    """Causal self-attention with rotary positions."""
-
-    def __init__(self, config: ModelConfig, rngs: nnx.Rngs) -> None:
-        D, H, K = config.D, config.H, config.K
-        self.qkv_DCHK = _weight(rngs, (D, 3, H, K), ("embed", None, "heads", None), fan_in=D)
-        self.out_HKD = _weight(rngs, (H, K, D), ("heads", None, "embed"), fan_in=D)
-
-    def __call__(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
-        qkv_DCHK, out_HKD = (_use(weight, placement, x_BTD.dtype) for weight in (self.qkv_DCHK, self.out_HKD))
-        q_BTHK, k_BSHK, v_BSHK = jnp.moveaxis(jnp.einsum("BTD,DCHK->BTCHK", x_BTD, qkv_DCHK), 2, 0)
-        q_BTHK, k_BSHK = rotate(q_BTHK), rotate(k_BSHK)
-        # Softmax in float32: bfloat16 loses the tail.
-        scores_BHTS = jnp.einsum("BTHK,BSHK->BHTS", q_BTHK, k_BSHK).astype(jnp.float32)
-        T = x_BTD.shape[1]
-        causal_TS = jnp.tril(jnp.ones((T, T), bool))
-        scores_BHTS = jnp.where(causal_TS[None, None], scores_BHTS * q_BTHK.shape[-1] ** -0.5, -jnp.inf)
-        weights_BHTS = jax.nn.softmax(scores_BHTS, axis=-1).astype(x_BTD.dtype)
-        mixed_BTHK = jnp.einsum("BHTS,BSHK->BTHK", weights_BHTS, v_BSHK)
-        return jnp.einsum("BTHK,HKD->BTD", mixed_BTHK, out_HKD)
-
-
 class FeedForward(nnx.Module):
-    """Two layers with GELU between them."""
+    """Two layers with GELU between them, or the gated kind with two on the way in."""
 
     def __init__(self, config: ModelConfig, rngs: nnx.Rngs) -> None:
-        self.up_DF = _weight(rngs, (config.D, config.F), ("embed", "ffn"), fan_in=config.D)
-        self.down_FD = _weight(rngs, (config.F, config.D), ("ffn", "embed"), fan_in=config.F)
+        self.kind = config.feed_forward
+        gated = self.kind is not FeedForwardKind.GELU
+        self.gate_DF = weight(rngs, (config.D, config.F), ("embed", "ffn"), config.D) if gated else None
+        self.up_DF = weight(rngs, (config.D, config.F), ("embed", "ffn"), config.D)
+        self.down_FD = weight(rngs, (config.F, config.D), ("ffn", "embed"), config.F)
 
     def __call__(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
-        up_DF, down_FD = (_use(weight, placement, x_BTD.dtype) for weight in (self.up_DF, self.down_FD))
-        return jnp.einsum("BTF,FD->BTD", jax.nn.gelu(jnp.einsum("BTD,DF->BTF", x_BTD, up_DF)), down_FD)
+        h_BTF = project(x_BTD, self.up_DF, placement)
+        if self.gate_DF is None:
+            h_BTF = jax.nn.gelu(h_BTF)
+        else:
+            bend = jax.nn.silu if self.kind is FeedForwardKind.SWIGLU else jax.nn.gelu
+            h_BTF = bend(project(x_BTD, self.gate_DF, placement)) * h_BTF
+        return project(h_BTF, self.down_FD, placement)
 
 
 class Block(nnx.Module):
-    """Attention and feed-forward, each normed before and added after."""
+    """Attention and feed-forward, each normed and added."""
 
-    def __init__(self, config: ModelConfig, rngs: nnx.Rngs) -> None:
-        self.attention_norm, self.attention = Norm(config.D), Attention(config, rngs)
-        self.ffn_norm, self.ffn = Norm(config.D), FeedForward(config, rngs)
+    def __init__(self, config: ModelConfig, block: int, rngs: nnx.Rngs) -> None:
+        self.at, self.dropout = config.norm_at, config.dropout
+        self.attention, self.ffn = Attention(config, block, rngs), FeedForward(config, rngs)
+        self.attention_norm, self.ffn_norm = Norm(config.D, config), Norm(config.D, config)
+        twice = self.at is NormAt.BOTH
+        self.attention_out_norm = Norm(config.D, config) if twice else None
+        self.ffn_out_norm = Norm(config.D, config) if twice else None
 
-    def __call__(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
-        x_BTD = x_BTD + self.attention(self.attention_norm(x_BTD), placement)
-        x_BTD = x_BTD + self.ffn(self.ffn_norm(x_BTD), placement)
-        return placement.split(x_BTD, ("batch", None, None))
+    def __call__(
+        self,
+        x_BTD: jax.Array,
+        placement: Placement,
+        turn: Turn | None,
+        segments_BT: jax.Array | None,
+        key: jax.Array | None,
+    ) -> jax.Array:
+        first, second = keys_for(key, 2)
+
+        def attend(x_BTD: jax.Array) -> jax.Array:
+            return self.attention(x_BTD, placement, turn, segments_BT)
+
+        def feed(x_BTD: jax.Array) -> jax.Array:
+            return self.ffn(x_BTD, placement)
+
+        x_BTD = self._add(x_BTD, attend, self.attention_norm, self.attention_out_norm, first)
+        x_BTD = self._add(x_BTD, feed, self.ffn_norm, self.ffn_out_norm, second)
+        return placement.split(x_BTD, ("batch", "time", None))
+
+    def _add(
+        self,
+        x_BTD: jax.Array,
+        branch: Callable[[jax.Array], jax.Array],
+        norm: Norm,
+        out_norm: Norm | None,
+        key: jax.Array | None,
+    ) -> jax.Array:
+        if self.at is NormAt.POST:
+            return norm(x_BTD + dropped(branch(x_BTD), self.dropout, key))
+        y_BTD = branch(norm(x_BTD))
+        return x_BTD + dropped(y_BTD if out_norm is None else out_norm(y_BTD), self.dropout, key)
 
 
 class Transformer(nnx.Module):
-    """Bytes in, logits of the next byte out. The embedding is also the output layer."""
+    """Tokens in, features out, from which `logits` makes those of the next token.
+
+    `blocks` holds L blocks; when scanned, one period of blocks whose parameters are stacked on a first axis.
+    """
 
     def __init__(self, config: ModelConfig, rngs: nnx.Rngs) -> None:
-        self.compute = config.compute
-        self.embedding_VD = _weight(rngs, (BYTES, config.D), ("vocab", "embed"), fan_in=config.D)
-        self.blocks = nnx.List([Block(config, rngs) for _ in range(config.L)])
-        self.final_norm = Norm(config.D)
+        self.config = config
+        V, D, T = config.V, config.D, config.T
+        self.embedding_VD = weight(rngs, (V, D), ("vocab", "embed"), fan_in=D)
+        self.positions_TD = (
+            weight(rngs, (T, D), (None, "embed"), fan_in=D) if config.positions is Positions.LEARNED else None
+        )
+        if config.layers is Layers.SCANNED:
+            stacked = nnx.split_rngs(splits=config.L // config.period)(nnx.vmap(_period, in_axes=(None, 0)))
+            self.blocks = stacked(config, rngs)
+        else:
+            self.blocks = nnx.List([Block(config, block, rngs) for block in range(config.L)])
+        self.final_norm = None if config.norm_at is NormAt.POST else Norm(D, config)
+        self.output_DV = weight(rngs, (D, V), ("embed", "vocab"), fan_in=D) if config.output is Output.FREE else None
 
-    def __call__(self, tokens_BT: jax.Array, placement: Placement) -> jax.Array:
-        """Logits [B, T, V] in float32 for tokens [B, T]."""
-        embedding_VD = _use(self.embedding_VD, placement, compute_dtype(self.compute))
-        x_BTD = self.decode(embedding_VD[tokens_BT] * embedding_VD.shape[1] ** 0.5, placement)
-        return jnp.einsum("BTD,VD->BTV", x_BTD, embedding_VD).astype(jnp.float32)
+    def __call__(
+        self,
+        tokens_BT: jax.Array,
+        placement: Placement,
+        segments_BT: jax.Array | None = None,
+        key: jax.Array | None = None,
+    ) -> jax.Array:
+        """Features [B, T, D]. Segments are documents that share a row: none sees another, each begins at place 0."""
+        key_in, key_blocks = keys_for(key, 2)
+        dtype = compute_dtype(self.config.compute, placement.platform)
+        places_BT = jnp.arange(tokens_BT.shape[1])[None] if segments_BT is None else _places(segments_BT)
+        x_BTD = used(self.embedding_VD, placement, dtype)[tokens_BT]
+        if self.config.scale_embedding:
+            x_BTD = x_BTD * self.config.D**0.5
+        if self.positions_TD is not None:
+            x_BTD = x_BTD + used(self.positions_TD, placement, dtype)[places_BT]
+        x_BTD = dropped(x_BTD, self.config.dropout, key_in)
+        return self.decode(x_BTD, placement, places_BT, segments_BT, key_blocks)
 
-    def decode(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
+    def decode(
+        self,
+        x_BTD: jax.Array,
+        placement: Placement,
+        places_BT: jax.Array,
+        segments_BT: jax.Array | None = None,
+        key: jax.Array | None = None,
+    ) -> jax.Array:
         """From embedded tokens to normed features, in which place t knows of places up to t."""
-        x_BTD = placement.split(x_BTD, ("batch", None, None))
-        for block in self.blocks:
-            x_BTD = block(x_BTD, placement)
-        return self.final_norm(x_BTD)
+        x_BTD = placement.split(x_BTD, ("batch", "time", None))
+        turn = turns(places_BT, self.config) if self.config.positions is Positions.ROTARY else None
+        repeats = self.config.L // len(self.blocks)
+        keys = None if key is None else jax.random.split(key, self.config.L).reshape(repeats, len(self.blocks))
+        graph, params = nnx.split(self.blocks)
+
+        def apply(x_BTD: jax.Array, params: nnx.State, keys: jax.Array | None) -> jax.Array:
+            for index, block in enumerate(nnx.merge(graph, params)):
+                one = self._remat(lambda x, block=block, **given: block(x, placement, turn, segments_BT, **given))
+                x_BTD = one(x_BTD, key=None if keys is None else keys[index])
+            return x_BTD
+
+        if self.config.layers is Layers.SCANNED:
+            x_BTD, _ = jax.lax.scan(lambda x, each: (apply(x, *each), None), x_BTD, (params, keys))
+        else:
+            x_BTD = apply(x_BTD, params, None if keys is None else keys[0])
+        return x_BTD if self.final_norm is None else self.final_norm(x_BTD)
+
+    def logits(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
+        """[B, T, V] in float32."""
+        if self.output_DV is not None:
+            logits_BTV = project(x_BTD, self.output_DV, placement)
+        else:
+            logits_BTV = jnp.einsum("BTD,VD->BTV", x_BTD, used(self.embedding_VD, placement, x_BTD.dtype))
+        return capped(logits_BTV.astype(jnp.float32), self.config.logit_cap)
+
+    def _remat(self, function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+        if self.config.remat is Remat.NONE:
+            return function
+        return jax.checkpoint(function, policy=_POLICIES[self.config.remat])
 
 
-def rotate(x_BTHK: jax.Array) -> jax.Array:
-    """Rotary positions: pairs (i, i + K/2) turned by an angle that grows with the token's place."""
-    T, half = x_BTHK.shape[1], x_BTHK.shape[3] // 2
-    frequency_k = _ROTARY_BASE ** (-jnp.arange(half, dtype=jnp.float32) / half)
-    angle_1T1k = (jnp.arange(T, dtype=jnp.float32)[:, None] * frequency_k[None, :])[None, :, None, :]
-    sin, cos = jnp.sin(angle_1T1k).astype(x_BTHK.dtype), jnp.cos(angle_1T1k).astype(x_BTHK.dtype)
-    low, high = jnp.split(x_BTHK, 2, axis=-1)
-    return jnp.concatenate([low * cos - high * sin, high * cos + low * sin], axis=-1)
+def _period(config: ModelConfig, rngs: nnx.Rngs) -> nnx.List:
+    return nnx.List([Block(config, block, rngs) for block in range(config.period)])
+
+
+def _places(segments_BT: jax.Array) -> jax.Array:
+    """The place of each token in its own segment."""
+    at_BT = jnp.broadcast_to(jnp.arange(segments_BT.shape[1])[None], segments_BT.shape)
+    begins_BT = jnp.concatenate(
+        [jnp.ones_like(segments_BT[:, :1], bool), segments_BT[:, 1:] != segments_BT[:, :-1]], axis=1
+    )
+    return at_BT - jax.lax.cummax(jnp.where(begins_BT, at_BT, 0), axis=1)

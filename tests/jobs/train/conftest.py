@@ -20,6 +20,8 @@ import pytest
 # Before any backend starts. Not by XLA_FLAGS, which every process that another test starts would inherit.
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 8)
+# Compiling takes most of these tests' time, and they run what they compile three times.
+jax.config.update("jax_disable_most_optimizations", True)
 
 # On two cores `tiny` reached its first step after 14 s at a load average of 4, and after 43 to 109 s at 8 to 15.
 DEADLINE_S = 120

@@ -8,9 +8,9 @@ import pytest
 
 from jobs.train.config import parse
 from orchestrator.domain.programs import fill_in
-from orchestrator.domain.programs.presets import TRAIN_PRESETS
 from orchestrator.domain.programs.train import Compute, MeshConfig, OptimizerConfig, TrainConfig
 from orchestrator.domain.spec import SpecError
+from tests.jobs.train import presets
 from workers.rank.failure import InvalidProgram
 
 
@@ -27,14 +27,23 @@ def test_keys_go_over_the_preset():
     assert written["preset"] == "small"
 
 
-@pytest.mark.parametrize("preset", TRAIN_PRESETS)
-def test_every_preset_is_valid(preset):
-    parse(json.dumps(fill_in("train", {"preset": preset})))
+def test_what_each_preset_amounts_to_is_what_was_reviewed():
+    """After a change that is meant: python -m tests.jobs.train.presets"""
+    assert json.loads(presets.FILE.read_text()) == presets.whole()
+
+
+@pytest.mark.parametrize(
+    ("preset", "billions"),
+    [("gpt-1b", 1.3), ("llama-1b", 1.24), ("llama-8b", 8.03), ("gemma-like-2b", 2.61), ("tiny", 0.00025)],
+)
+def test_presets_have_the_size_they_are_named_for(preset, billions):
+    config = parse(json.dumps(presets.whole()[preset]))
+    assert config.model.parameters == pytest.approx(billions * 1e9, rel=0.03)
 
 
 @pytest.mark.parametrize("preset", ["huge", ["tiny"], None])
 def test_a_preset_that_is_not_there_is_refused_with_those_that_are(preset):
-    with pytest.raises(SpecError, match="is not a preset; there are tiny, small, base"):
+    with pytest.raises(SpecError, match="is not a preset; there are tiny, shakespeare-char, small"):
         fill_in("train", {"preset": preset})
 
 
@@ -47,6 +56,13 @@ def test_a_preset_that_is_not_there_is_refused_with_those_that_are(preset):
             {"model": {"D": 36, "H": 12}},
             "config.model.D: D=36 over H=12 heads is 3 wide: rotary positions need an even width",
         ),
+        ({"model": {"H": 4, "kv_heads": 3}}, "config.model.kv_heads: H=4 is not divisible by kv_heads=3"),
+        ({"model": {"global_every": 2}}, "config.model.global_every: global_every means nothing without a window"),
+        ({"loss": {"chunks": 5}}, "config.loss.chunks: T=64 is not divisible by chunks=5"),
+        ({"optimizer": {"accumulate": 3}}, "config.optimizer.accumulate: batch=16 is not divisible by accumulate=3"),
+        ({"eval_every": 5}, "config.eval_every: eval_every needs data.eval_paths or data.eval_fraction"),
+        ({"data": {"source": "jsonl"}}, "config.data.paths: source=jsonl needs paths"),
+        ({"model": {"V": 65}}, "config.model.V: V=65 is less than the 256 that tokenizer=bytes makes"),
         ({"model": {"L": 0}}, "config.model.L: L=0 must be more than 0"),
         ({"steps": "5"}, "config.steps: Input should be a valid integer"),
         ({"steps": 20}, "config.steps: steps=20 must be more than warmup_steps=20"),
@@ -76,10 +92,11 @@ def test_a_number_that_is_none_is_refused():
 @pytest.mark.parametrize(
     ("mesh", "devices", "shape"),
     [
-        (MeshConfig(), 8, (1, 8, 1)),
-        (MeshConfig(), 1, (1, 1, 1)),
-        (MeshConfig(data=2, tensor=2), 16, (2, 4, 2)),
-        (MeshConfig(data=2, fsdp=4), 8, (2, 4, 1)),
+        (MeshConfig(), 8, (1, 8, 1, 1)),
+        (MeshConfig(), 1, (1, 1, 1, 1)),
+        (MeshConfig(data=2, tensor=2), 16, (2, 4, 1, 2)),
+        (MeshConfig(data=2, fsdp=4), 8, (2, 4, 1, 1)),
+        (MeshConfig(data=None, fsdp=1, sequence=2), 8, (4, 1, 2, 1)),
     ],
 )
 def test_a_mesh_takes_all_devices(mesh, devices, shape):
@@ -87,7 +104,7 @@ def test_a_mesh_takes_all_devices(mesh, devices, shape):
 
 
 def test_a_mesh_that_leaves_devices_out_is_refused():
-    with pytest.raises(ValueError, match="a mesh of data=3 x fsdp=2 x tensor=1 does not use 8 devices"):
+    with pytest.raises(ValueError, match="a mesh of data=3 x fsdp=2 x sequence=1 x tensor=1 does not use 8 devices"):
         MeshConfig(data=3).shape(8)
 
 

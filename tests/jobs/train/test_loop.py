@@ -12,6 +12,7 @@ import pytest
 from jobs.train.data import Batches
 from jobs.train.layout import Placement, make_mesh
 from jobs.train.loop import Loop
+from jobs.train.samples import Windows
 from orchestrator.domain.programs.train import DataConfig, MeshConfig, ModelConfig, OptimizerConfig, TrainConfig
 from workers.rank.failure import NanLoss
 from workers.rank.progress import Reporter, Spool
@@ -42,7 +43,7 @@ def a_loop(path, checkpoints, nan_at=None, name="loss"):
             values[name] = math.nan
         return state + 1, values
 
-    batches = Batches(np.zeros(1000, np.uint8), seed=0, rows=8, width=5, crc32=0)
+    batches = Batches(Windows(np.zeros(1000, np.uint8), 5), seed=0, rows=8, width=5)
     rows = Placement(make_mesh(MeshConfig())).sharding(("batch", None))
     return Loop(config, step, checkpoints, batches, rows, Reporter(Spool(path), 0))
 

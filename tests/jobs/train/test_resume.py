@@ -19,10 +19,11 @@ pytestmark = pytest.mark.timeout(400)  # three gangs in a row, each with its own
 TINY = {
     "checkpoint_every": 5,
     "report_every": 1,
-    "model": {"T": 16, "D": 32, "H": 2, "L": 1, "F": 32},
-    "data": {"batch": 8, "max_bytes": 100_000},
-    "optimizer": {"warmup_steps": 2, "decay_steps": 10},
+    "model": {"T": 16, "D": 32, "H": 2, "L": 1, "F": 32, "dropout": 0.1},
+    "data": {"batch": 16, "max_bytes": 100_000},
+    "optimizer": {"warmup_steps": 2, "decay_steps": 10, "accumulate": 2},
 }
+EVALUATED = TINY | {"eval_every": 5, "eval_batches": 2, "data": TINY["data"] | {"eval_fraction": 0.1}}
 # Large enough that writing a step takes some hundred milliseconds, in which a kill can fall.
 HEAVY = TINY | {"steps": 12, "checkpoint_every": 3, "model": {"T": 16, "D": 512, "H": 2, "L": 2, "F": 2048}}
 
@@ -40,8 +41,10 @@ def arrays(folder: Path, path: str) -> dict[str, np.ndarray]:
     return {jax.tree_util.keystr(name): leaf for name, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
-def losses(records: list[dict[str, Any]]) -> dict[int, float]:
-    return {record["step"]: record["values"]["loss"] for record in records}
+def losses(records: list[dict[str, Any]]) -> dict[tuple[int, str], float]:
+    """(Step, name) -> loss, of training and of held-out data."""
+    found = [(record["step"], name, value) for record in records for name, value in record["values"].items()]
+    return {(step, name): value for step, name, value in found if name.endswith("loss")}
 
 
 def latest(folder: Path) -> dict[str, Any]:
@@ -50,11 +53,11 @@ def latest(folder: Path) -> dict[str, Any]:
 
 def test_ten_steps_equal_five_and_a_restore_in_new_processes_and_five_bit_for_bit(gang, tmp_path):
     whole, halves = tmp_path / "whole", tmp_path / "halves"
-    straight = gang(whole, 1, TINY | {"steps": 10})
+    straight = gang(whole, 1, EVALUATED | {"steps": 10})
     assert straight.exit_codes() == [0, 0], straight.output(0)
-    first = gang(halves, 1, TINY | {"steps": 5})
+    first = gang(halves, 1, EVALUATED | {"steps": 5})
     assert first.exit_codes() == [0, 0], first.output(0)
-    second = gang(halves, 2, TINY | {"steps": 10})
+    second = gang(halves, 2, EVALUATED | {"steps": 10})
     assert second.exit_codes() == [0, 0], second.output(0)
 
     assert [(record["event"], record["path"]) for record in second.records("checkpoint")] == [
@@ -67,7 +70,7 @@ def test_ten_steps_equal_five_and_a_restore_in_new_processes_and_five_bit_for_bi
     different = [name for name in expected if expected[name].tobytes() != found[name].tobytes()]
     assert different == []
     phases = [record["phase"] for record in second.records("phase", rank=1)]
-    assert phases == ["init", "restore", "compile", "train", "checkpoint"]
+    assert phases == ["init", "restore", "compile", "train", "checkpoint", "eval"]
     assert second.records("progress", rank=1)[-1]["step"] == 10
 
 
@@ -110,7 +113,7 @@ def test_a_notice_ends_a_run_at_a_saved_step_and_a_lost_step_is_never_a_fresh_st
     noticed.ranks[0].send_signal(signal.SIGTERM)
     assert noticed.exit_codes() == [EXIT_PREEMPTED], noticed.output(0)
     saved = latest(tmp_path)
-    last_step = noticed.records("metrics")[-1]["step"]
+    last_step = noticed.records("progress")[-1]["step"]
     assert (saved["step"], saved["path"]) == (last_step, f"1/{last_step}")
     assert noticed.records("failure") == []
 
