@@ -95,12 +95,12 @@ async def _record_checkpoint(tx: WriteTx, attempt: Attempt, report: CheckpointRe
     if report.event == "committed":
         await _add_commit(tx, attempt, report)
     elif report.event == "restored":
-        await _register_restored(tx, attempt, report)
+        if report.source_job_id is None:
+            await _register_restored(tx, attempt, report)
+        await tx.put(restores, [_restore_row(attempt, report)])
     elif report.event == "quarantined":
         damaged = (checkpoints.c.job_id == attempt.job_id) & (checkpoints.c.path == report.path)
         await tx.tell(update(checkpoints).where(damaged).values(state="quarantined"))
-    elif report.event == "restored":
-        await tx.put(restores, [_restore_row(attempt, report)])
     data = (("step", report.step), ("path", report.path or None))
     says = _says(attempt, report)
     await events.append(

@@ -39,6 +39,7 @@ class NoticingClock(SystemClock):
     """Tells when somebody has begun to wait."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.waited = asyncio.Event()
 
     async def wait(self, event: asyncio.Event, span_ms: int) -> bool:
