@@ -70,7 +70,8 @@ async def test_an_error_does_not_repeat_the_values_of_its_statement(tmp_path: Pa
     await migrate(database)
     with pytest.raises(IntegrityError) as refused:
         async with database.write() as tx:
-            await tx.tell(text("INSERT INTO tokens VALUES ('h', :kind, 'n', 1)").bindparams(kind="s3cret"))
+            statement = "INSERT INTO leases (name, holder, epoch, version) VALUES (:name, NULL, 1, 1)"
+            await tx.tell(text(statement).bindparams(name="s3cret"))
     await database.close()
     assert "s3cret" not in str(refused.value)
 
