@@ -68,9 +68,9 @@ async def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 async def test_an_error_does_not_repeat_the_values_of_its_statement(tmp_path: Path) -> None:
     database = Database(url(tmp_path / "a.db"))
     await migrate(database)
+    statement = "INSERT INTO leases (name, holder, epoch, version) VALUES (:name, NULL, 1, 1)"
     with pytest.raises(IntegrityError) as refused:
         async with database.write() as tx:
-            statement = "INSERT INTO leases (name, holder, epoch, version) VALUES (:name, NULL, 1, 1)"
             await tx.tell(text(statement).bindparams(name="s3cret"))
     await database.close()
     assert "s3cret" not in str(refused.value)

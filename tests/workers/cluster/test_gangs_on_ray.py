@@ -158,7 +158,7 @@ def test_host_0_takes_the_supervisor_with_it_and_the_slice_is_lost(rig: Rig) -> 
     pids(rig, "headless")
     kill_host(rig.host(SECOND, 0)["raylet_pid"])
     found = ended(rig, "headless")
-    # Whether the node or only the actor is known to be dead by then decides if rank 0 is named; the verdict is the same.
+    # Rank 0 is named if Ray knows by then that the node died, and not only the actor; the verdict is the same.
     assert {(rank.rank, rank.lost) for rank in found.exits} <= {(0, True)}
     assert judge(found.trouble, found.message, found.exits, None, launched=True).reason is Reason.SLICE_LOST
     assert not ranks_of("headless")
