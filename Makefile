@@ -23,7 +23,7 @@ demo: $(RUNTIME) ## set everything up, train on two emulated TPU slices, lose a 
 	@$(BIN)/podwright demo
 
 .PHONY: test
-test: $(TESTING) ## run all tests
+test: $(TESTING) ## run all tests but the long ones (make soak)
 	$(BIN)/pytest
 
 .PHONY: simulate
@@ -44,7 +44,11 @@ parity: $(TESTING) $(PEERS)/.installed ## compare logits and gradients with Hugg
 KILLS ?= 200
 chaos: $(TESTING) ## kill saving attempts at KILLS random moments on each kind of storage; SEED=n repeats a run
 	PODWRIGHT_CHAOS=$(KILLS) PODWRIGHT_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -s --timeout 7200 \
-		tests/workers/rank/test_kills.py -k random
+		-m long tests/workers/rank/test_kills.py
+
+.PHONY: soak
+soak: $(TESTING) ## run the tests that `make test` leaves out: replicas killed and paused, gangs of every size
+	$(BIN)/pytest -m long
 
 .PHONY: check
 check: $(TESTING) ## lint, format, types, import contracts

@@ -18,6 +18,8 @@ from orchestrator.protocol import FACTS_POST, FACTS_REPLY, INGEST_POST, INGEST_R
 from tests.fakes.cluster import FakeCluster
 from tests.orchestrator.client.server import Server
 
+pytestmark = pytest.mark.long
+
 JOBS = 24
 HANDOVER_S = 5.0
 DEADLINE_S = 120

@@ -6,6 +6,7 @@ Each attempt of a chain resumes from what the one before left, and is then kille
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -92,6 +93,7 @@ def test_killed_while_a_step_is_deleted_nothing_else_is_lost(chain, point):
     assert manifest.choose(root, latest.read(root)) == (Commit(1, 3), ())
 
 
+@pytest.mark.long
 def test_killed_at_random_moments_it_goes_on_from_the_last_commit(chain):
     forks, address = chain
     seed = int(os.environ.get("PODWRIGHT_SEED", "7"))
@@ -100,7 +102,8 @@ def test_killed_at_random_moments_it_goes_on_from_the_last_commit(chain):
     for kill in range(RANDOM_KILLS):
         pid = forks.start(address, saves=20)
         time.sleep(moments.uniform(0.2, longest_s))
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it was through before its moment came
+            os.kill(pid, signal.SIGKILL)
         assert forks.ended() in (0, -signal.SIGKILL), (seed, kill, forks.output())
         assert resumed(forks) in (None, committed), (seed, kill)
         assert newest(address) >= committed, (seed, kill)

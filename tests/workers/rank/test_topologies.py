@@ -13,7 +13,7 @@ from tests.workers.rank.forks import VALUES
 from workers.rank import latest
 from workers.storage import open_storage
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
 STATE_BYTES = 2 * VALUES * 8
 
