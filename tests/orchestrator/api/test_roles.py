@@ -18,6 +18,7 @@ OTHERS = {
     "POST /api/v1/link/facts",
     "POST /api/v1/link/errands",
     "POST /api/v1/ingest/{attempt_id}",
+    "GET /api/v1/ingest/{attempt_id}/code",
 }
 """For clusters and ranks."""
 
