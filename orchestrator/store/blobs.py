@@ -1,4 +1,4 @@
-"""Blobs in the state folder: logs, bundles, artifacts. Written at offsets: writing the same bytes again changes nothing."""
+"""Blobs in a folder: logs, bundles, artifacts. Written at offsets: writing the same bytes again changes nothing."""
 
 import os
 import shutil
