@@ -95,7 +95,7 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _of_a_client_that_left(request: Request, _error: Exception) -> JSONResponse:
-    """Nobody hears it; but a client that leaves while it sends its body is no defect, and leaves no trace in the log."""
+    """Nobody hears it; but whoever leaves while they send a body is no defect, and shall leave no trace in the log."""
     return _problem(request, 400, "http", "the request's body did not come whole")
 
 
