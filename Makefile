@@ -53,7 +53,7 @@ chaos: $(TESTING) ## kill saving attempts at KILLS random moments on each kind o
 		-m long tests/workers/rank/test_kills.py
 
 .PHONY: soak
-soak: $(TESTING) ## run the tests that `make test` leaves out: replicas killed and paused, gangs of every size
+soak: $(TESTING) ## run the tests that `make test` leaves out: gangs of every size, random kills
 	$(BIN)/pytest -m long
 
 .PHONY: check

@@ -27,6 +27,7 @@ from orchestrator.api import (
     users,
     verbs,
     webhooks,
+    why,
 )
 from orchestrator.api.deps import Deps
 
@@ -41,6 +42,7 @@ _ROUTERS = (
     continuing.router,
     logs.router,
     ledger.router,
+    why.router,
     fleet.router,
     restrictions.router,
     projects.router,

@@ -169,6 +169,10 @@ class Client:
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         return self._object(self._connection.post(_path(job, "continue"), body, headers))
 
+    def why(self, job: str) -> Answer:
+        """Why the job does not run yet: `blockers`, its `place`, an estimated `start` with a range, `ways_out`."""
+        return self._object(self._connection.get(_path(job, "why")))
+
     def ledger(self, job: str) -> Answer:
         return self._object(self._connection.get(_path(job, "ledger")))
 

@@ -3,6 +3,7 @@
 from orchestrator.store.schema.base import metadata
 from orchestrator.store.schema.effects import deliveries, hosts, restrictions, webhooks
 from orchestrator.store.schema.people import members, projects, quotas, secrets, tokens, users
+from orchestrator.store.schema.queue import outlooks
 from orchestrator.store.schema.work import (
     attempts,
     checkpoints,
@@ -41,6 +42,7 @@ __all__ = [
     "members",
     "meta",
     "metadata",
+    "outlooks",
     "phases",
     "placements",
     "points",

@@ -39,6 +39,7 @@ IN_PROJECT: dict[str, tuple[str, dict[str, Any] | None]] = {
     "GET /api/v1/jobs/{job}/logs": ("viewer", None),
     "GET /api/v1/jobs/{job}/logs/raw": ("viewer", None),
     "GET /api/v1/jobs/{job}/ledger": ("viewer", None),
+    "GET /api/v1/jobs/{job}/why": ("viewer", None),
     "GET /api/v1/arrays/{array}": ("viewer", None),
     "GET /api/v1/projects/{project}": ("viewer", None),
     "GET /api/v1/projects/{project}/members": ("viewer", None),
