@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from workers.host import output
 from workers.host.messages import HostOrder, RankOrder
 from workers.rank.distributed import bare_initialize_variables
 
@@ -62,6 +63,7 @@ def contract_variables(host: HostOrder, order: RankOrder, folder: Path) -> dict[
         "PODWRIGHT_HOST": str(host.host),
         "PODWRIGHT_COORDINATOR": order.coordinator,
         "PODWRIGHT_SPOOL": str(folder / "spool.jsonl"),
+        "PODWRIGHT_OUTPUT": str(folder / output.FOLDER),
         "PODWRIGHT_CHECKPOINT_ROOT": order.checkpoint_root,
     }
     if order.program.builtin is not None:

@@ -21,6 +21,8 @@ from workers.slice.gang import Gang, GangPhase
 from workers.slice.hosts import Host
 from workers.slice.messages import RUN_ORDER, SLICE_PLAN, SUPERVISOR_STATE, Phase, SupervisorState, facts_json
 from workers.slice.outbox import Outbox
+from workers.slice.outputs import Outputs
+from workers.slice.reports import Reports
 from workers.slice.reservation import dead_nodes, reserve
 from workers.slice.upload import Uploader
 
@@ -42,7 +44,7 @@ class Supervisor:
         self._phase = Phase.RESERVING
         self._hosts: tuple[Host, ...] = ()
         self._gang: Gang | None = None
-        self._uploads: list[Uploader] = []
+        self._reports: list[Reports] = []
         self._ended: list[str] = []
         self._newest: dict[str, tuple[int, int]] = {}
         """For each job the highest leader epoch and the highest attempt number that were accepted."""
@@ -106,7 +108,7 @@ class Supervisor:
     def state(self) -> str:
         """A SupervisorState."""
         with self._lock:
-            settled = self._gang is None and not self._outbox.pending() and all(u.finished() for u in self._uploads)
+            settled = self._gang is None and not self._outbox.pending() and all(r.settled() for r in self._reports)
             running = self._gang.order.attempt_id if self._gang is not None else None
             plan = self._plan
             state = SupervisorState(plan.incarnation, plan.build, self._phase, running, tuple(self._ended), settled)
@@ -171,13 +173,16 @@ class Supervisor:
         except OSError as error:
             self._end_unstarted(order.attempt_id, "launch_failed", str(error))
             return f"refused: {error}"
-        uploader = Uploader(order.attempt_id, order.token, self._hosts, lambda: self._server)
+        reports = Reports(
+            Uploader(order.attempt_id, order.token, self._hosts, lambda: self._server),
+            Outputs(order.attempt_id, order.token, self._hosts, lambda: self._server),
+        )
         self._forget_uploaded()
-        self._uploads.append(uploader)
+        self._reports.append(reports)
         code = self._code_for(order)
-        gang = Gang(order, self._hosts, uploader, self._outbox.add, now_ms=_now_ms, ticks_ms=_ticks_ms, code=code)
+        gang = Gang(order, self._hosts, reports, self._outbox.add, now_ms=_now_ms, ticks_ms=_ticks_ms, code=code)
         gang.launch(coordinator)
-        uploader.start()
+        reports.start()
         self._gang = gang
         self._wake.set()
         return "started"
@@ -191,8 +196,8 @@ class Supervisor:
 
     def _forget_uploaded(self) -> None:
         """Files of earlier attempts go once all their bytes are stored elsewhere and the slice has another use."""
-        done = tuple(upload.attempt_id for upload in self._uploads if upload.finished())
-        self._uploads = [upload for upload in self._uploads if not upload.finished()]
+        done = tuple(reports.attempt_id for reports in self._reports if reports.settled())
+        self._reports = [reports for reports in self._reports if not reports.settled()]
         for host in self._hosts:
             if done and host.lost is None:
                 host.forget(done)
