@@ -24,7 +24,8 @@ demo: $(RUNTIME) ## set everything up, train on two emulated TPU slices, lose a 
 
 .PHONY: test
 test: $(TESTING) ## run all tests but the long ones (make soak)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 -m 'not long and not serial'
+	$(BIN)/pytest -m 'serial and not long'
 
 .PHONY: simulate
 simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, invariants at every event
