@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from orchestrator.api import (
     arrays,
     bulk,
+    bundles,
     checkpoints,
     continuing,
     events,
@@ -47,12 +48,14 @@ _ROUTERS = (
     restrictions.router,
     projects.router,
     secrets.router,
+    bundles.router,
     users.router,
     usage.router,
     webhooks.router,
     tokens.router,
     link.router,
     ingest.router,
+    bundles.of_attempts,
     health.router,
     prometheus.router,
 )
