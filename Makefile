@@ -25,7 +25,8 @@ demo: $(RUNTIME) ## set everything up, train on two emulated TPU slices, lose a 
 
 .PHONY: test
 test: $(TESTING) ## run all tests but the long ones (make soak)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 -m 'not long and not serial'
+	$(BIN)/pytest -m 'serial and not long'
 
 .PHONY: simulate
 simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, invariants at every event
@@ -62,6 +63,12 @@ check: $(TESTING) ## lint, format, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+.PHONY: reference
+reference: $(RUNTIME) ## write docs/reference from the code again
+	$(BIN)/python -m orchestrator.api.reference > docs/reference/api.md
+	$(BIN)/python -m orchestrator.cli.reference cli > docs/reference/cli.md
+	$(BIN)/python -m orchestrator.cli.reference spec > docs/reference/spec.md
 
 .PHONY: lock
 lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes

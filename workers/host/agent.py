@@ -97,10 +97,11 @@ class Agent:
         """
         self._code.add(digest, archive)
 
-    def poll(self, attempt_id: str | None) -> HostStatus:
-        """How the attempt's rank is; renews the lease."""
+    def poll(self, attempt_id: str | None, renews: bool = True) -> HostStatus:
+        """How the attempt's rank is; renews the lease, unless the slice's supervisor has lent it to another one."""
         self._end_if_lapsed()  # an agent that was frozen must not take a late poll for a fresh one
-        self._renewed_at = time.monotonic()
+        if renews:
+            self._renewed_at = time.monotonic()
         if attempt_id is None or self._order is None or self._rank is None or self._order.attempt_id != attempt_id:
             return HostStatus(attempt_id, None, True, {})
         sizes, ended, drained = streams.sizes(self._folder(attempt_id)), self._rank.exit(), self._rank.drained()

@@ -121,10 +121,16 @@ def reap(rank: int) -> int | None:
 
 
 def signal_group(rank: int, number: int) -> None:
-    """To the rank and its group; the group alone would miss a program that moved itself to another."""
-    for send in (os.killpg, os.kill):
+    """Once to the rank's group, which it leads and cannot leave; to the rank alone while it has not made one yet.
+
+    Never both: a program that leaves on its first SIGTERM has put the handler away when a second one arrives, and would
+    be killed by it instead of choosing its exit.
+    """
+    try:
+        os.killpg(rank, number)
+    except ProcessLookupError:
         with contextlib.suppress(ProcessLookupError):
-            send(rank, number)
+            os.kill(rank, number)
 
 
 def sweep() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
+from orchestrator.domain.ids import SliceId
 from orchestrator.protocol import HostInfo
 from workers.host.agent import LEASE_S
 from workers.host.messages import HostStatus, Launched, RankOrder, Stream
@@ -28,8 +29,9 @@ log = logging.getLogger(__name__)
 class Host:
     """One agent. All methods return at once, except `read`. Calls that fail show in the polls that follow."""
 
-    def __init__(self, agent: Any, info: HostInfo) -> None:
+    def __init__(self, agent: Any, info: HostInfo, slice_id: SliceId) -> None:
         self.info = info
+        self.slice_id = slice_id
         self.lost: str | None = None
         """Why the host counts as lost, once it does."""
         self.status: HostStatus | None = None
@@ -41,8 +43,11 @@ class Host:
         self._launch: Any = None
         self._end_sent_at: float | None = None
 
-    def observe(self, attempt_id: str | None, dead_nodes: frozenset[str]) -> None:
-        """Take in the answer to the poll that is under way, if it is there, and send the next one."""
+    def observe(self, attempt_id: str | None, dead_nodes: frozenset[str], *, renews: bool = True) -> None:
+        """Take in the answer to the poll that is under way, if it is there, and send the next one.
+
+        `renews`: the poll renews the agent's lease; the lender of a slice leaves that to the borrower.
+        """
         if self.lost is not None:
             return
         if self.info.node_id in dead_nodes:
@@ -53,7 +58,7 @@ class Host:
         if self.lost is None and time.monotonic() - self._answered_at > SILENCE_S:
             self.lost = f"its agent has not answered for {SILENCE_S:.0f} s"
         if self._poll is None:
-            self._poll = self._agent.poll.remote(attempt_id)
+            self._poll = self._agent.poll.remote(attempt_id, renews)
         if self.status is not None and self.status.attempt_id != attempt_id:
             self.status = None
 

@@ -10,6 +10,7 @@ class Reports:
 
     def __init__(self, streams: Uploader, outputs: Outputs) -> None:
         self.attempt_id = streams.attempt_id
+        self.hosts = streams.hosts
         self._streams = streams
         self._outputs = outputs
 
