@@ -54,6 +54,7 @@ _ROUTERS = (
     users.router,
     usage.router,
     webhooks.router,
+    webhooks.of_jobs,
     tokens.router,
     link.router,
     ingest.router,

@@ -232,6 +232,8 @@ class SliceView(BaseModel):
 def spec_view(spec: JobSpec) -> dict[str, Any]:
     """The spec as JSON, without the values of variables whose names say that they are secret."""
     shown: dict[str, Any] = SPEC.dump_python(spec, mode="json")
+    for written, one in zip(shown["notify"], spec.notify, strict=True):
+        written["webhook"] = one.shown
     shown["env_vars"] = {
         name: MASK if is_secret_name(name) else mask_tokens(value) for name, value in spec.env_vars.items()
     }

@@ -45,6 +45,7 @@ IN_PROJECT: dict[str, tuple[str, dict[str, Any] | None]] = {
     "GET /api/v1/jobs/{job}/artifacts": ("viewer", None),
     "GET /api/v1/jobs/{job}/artifacts/{artifact}/content": ("viewer", None),
     "GET /api/v1/jobs/{job}/artifacts/{artifact}/preview": ("viewer", None),
+    "GET /api/v1/jobs/{job}/notifications": ("viewer", None),
     "GET /api/v1/jobs/{job}/logs": ("viewer", None),
     "GET /api/v1/jobs/{job}/logs/raw": ("viewer", None),
     "GET /api/v1/jobs/{job}/ledger": ("viewer", None),
