@@ -38,6 +38,7 @@ class RankOrder:
     checkpoint_every_steps: int | None
     committed_step: int | None = None
     checkpoint_origin: str | None = None
+    save_deadline_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,28 @@ class PhaseMark:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Saves:
+    """A job's saves. Most of the time that they take the loop goes on; `blocked_ms` is when it did not."""
+
+    committed: int
+    failed: int
+    save_ms: int
+    blocked_ms: int
+
+
+async def saves_of(tx: ReadTx, job_id: JobId) -> Saves:
+    """Committed saves with their measured times, and how many failed."""
+    mine = checkpoints.c.job_id == job_id
+    count, save_ms, blocked_ms = (
+        await tx.ask(
+            select(func.count(), func.sum(checkpoints.c.save_ms), func.sum(checkpoints.c.blocked_ms)).where(mine)
+        )
+    ).one()
+    failed = select(func.count()).where(events.c.job_id == job_id, events.c.kind == "checkpoint.save_failed")
+    return Saves(count, (await tx.ask(failed)).scalar_one(), int(save_ms or 0), int(blocked_ms or 0))
+
+
 async def checkpoints_of(tx: ReadTx, job_id: JobId) -> tuple[Checkpoint, ...]:
     """All of a job, by step, then by attempt."""
     asked = (
