@@ -22,7 +22,8 @@ import uvicorn
 
 from orchestrator.api.app import create_app
 from orchestrator.api.deps import Deps
-from orchestrator.chores.loop import MESSAGES_MS, SWEEPS_MS, keep_doing
+from orchestrator.chores.loop import MESSAGES_MS, OUTLOOKS_MS, SWEEPS_MS, keep_doing
+from orchestrator.chores.outlooks import Forecaster
 from orchestrator.chores.retention import keep_retention
 from orchestrator.chores.sweep import Sweeper
 from orchestrator.chores.webhooks import Messenger
@@ -120,7 +121,12 @@ async def _do_chores(settings: Settings, deps: Deps, leading: Leadership) -> Non
     async with httpx.AsyncClient(follow_redirects=False, trust_env=False) as http, asyncio.TaskGroup() as tasks:
         messenger = Messenger(deps.database, deps.clock, deps.seal, http)
         sweeper = Sweeper(deps.database, deps.blobs, deps.clock, settings.kept)
-        for chore, every_ms in ((messenger.run_once, MESSAGES_MS), (sweeper.run_once, SWEEPS_MS)):
+        forecaster = Forecaster(deps.database, deps.clock)
+        for chore, every_ms in (
+            (messenger.run_once, MESSAGES_MS),
+            (sweeper.run_once, SWEEPS_MS),
+            (forecaster.run_once, OUTLOOKS_MS),
+        ):
             doing = keep_doing(chore, every_ms, lambda: leading.held is not None, deps.clock, deps.stopping)
             tasks.create_task(doing)
 

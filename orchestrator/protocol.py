@@ -29,6 +29,8 @@ class ProgramOrder:
     config_json: str | None
     command: tuple[str, ...]
     """Empty for a built-in. Never passed through a shell."""
+    code: str | None = None
+    """The digest of the bundle that it runs in; `GET /api/v1/ingest/{attempt_id}/code` is the bundle."""
 
 
 @dataclass(frozen=True, slots=True)

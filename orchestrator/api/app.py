@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from orchestrator.api import (
     arrays,
     bulk,
+    bundles,
     checkpoints,
     continuing,
     events,
@@ -27,6 +28,7 @@ from orchestrator.api import (
     users,
     verbs,
     webhooks,
+    why,
 )
 from orchestrator.api.deps import Deps
 
@@ -41,16 +43,19 @@ _ROUTERS = (
     continuing.router,
     logs.router,
     ledger.router,
+    why.router,
     fleet.router,
     restrictions.router,
     projects.router,
     secrets.router,
+    bundles.router,
     users.router,
     usage.router,
     webhooks.router,
     tokens.router,
     link.router,
     ingest.router,
+    bundles.of_attempts,
     health.router,
     prometheus.router,
 )

@@ -36,7 +36,12 @@ class LedgerView(BaseModel):
     @classmethod
     def of(cls, ledger: Ledger, saves: Saves) -> "LedgerView":
         by_bucket = {bucket.value: ledger.chip_ms.get(bucket, 0) for bucket in Bucket}
-        return cls(chip_ms=by_bucket, allocated_chip_ms=ledger.allocated, goodput=ledger.goodput, saves=SavesView.model_validate(saves))
+        return cls(
+            chip_ms=by_bucket,
+            allocated_chip_ms=ledger.allocated,
+            goodput=ledger.goodput,
+            saves=SavesView.model_validate(saves),
+        )
 
 
 @router.get("")

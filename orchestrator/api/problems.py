@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from orchestrator.domain.errors import (
     Conflict,
@@ -59,6 +60,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(PodwrightError, _of_ours)
     app.add_exception_handler(RequestValidationError, _of_parameters)
     app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(ClientDisconnect, _of_a_client_that_left)
     app.add_exception_handler(Exception, _of_a_defect)
 
 
@@ -90,6 +92,11 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     kind = _OF_HTTP.get(error.status_code, "http")
     return _problem(request, error.status_code, kind, str(error.detail), headers=error.headers)
+
+
+async def _of_a_client_that_left(request: Request, _error: Exception) -> JSONResponse:
+    """Nobody hears it; but whoever leaves while they send a body is no defect, and shall leave no trace in the log."""
+    return _problem(request, 400, "http", "the request's body did not come whole")
 
 
 async def _of_a_defect(request: Request, _error: Exception) -> JSONResponse:

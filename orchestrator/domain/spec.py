@@ -10,6 +10,7 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from orchestrator.domain.bundles import is_digest
 from orchestrator.domain.endings import Budget
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
 from orchestrator.domain.topology import SliceRequest, parse_choices
@@ -63,8 +64,15 @@ class Program:
     config: dict[str, Any] | None = None
     """As written, its preset not yet filled in; checked by the edge that takes it (`api/configs.py`)."""
     command: tuple[str, ...] = ()
+    code: str | None = None
+    """The digest of the bundle in which the command runs. Clients take a folder here, and upload it."""
 
     def __post_init__(self) -> None:
+        if self.code is not None and not is_digest(self.code):
+            said = "is not the digest of a bundle (64 hexadecimal digits); the command line and the SDK take a folder"
+            raise SpecError("code", f"{self.code[:80]!r} {said}")
+        if self.code is not None and not self.command:
+            raise SpecError("code", "only a command runs in code")
         if (self.builtin is None) == (not self.command):
             raise SpecError("", "give either builtin or command, not both and not none")
         if self.config is not None and self.builtin is None:

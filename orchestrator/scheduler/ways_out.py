@@ -26,6 +26,8 @@ class WayOut:
 
     says: str
     apply: Callable[[Snapshot], Snapshot]
+    jobs: tuple[JobId, ...] = ()
+    """Whose end it is, if that is the change."""
 
 
 def ways_out(snapshot: Snapshot, job_id: JobId) -> tuple[WayOut, ...]:
@@ -144,4 +146,5 @@ def _without(gangs: tuple[RunningGang, ...]) -> WayOut:
             slices=tuple(s._replace(free=True) if s.id in freed else s for s in snapshot.slices),
         )
 
-    return WayOut(f"cancel {', '.join(gang.job_id for gang in gangs)}", apply)
+    jobs = tuple(gang.job_id for gang in gangs)
+    return WayOut(f"cancel {', '.join(jobs)}", apply, jobs)

@@ -17,6 +17,7 @@ import ray
 from orchestrator.domain.incident import RankExit
 from orchestrator.protocol import HostInfo
 from workers.host import notice, streams
+from workers.host.code import CodeCache
 from workers.host.environment import argv, contract_variables, rank_environment
 from workers.host.leftovers import remove_leftovers
 from workers.host.messages import HostOrder, HostStatus, Launched, RankOrder, Stream
@@ -38,7 +39,8 @@ class Agent:
         self._root = Path(host.work_dir) / f"{host.slice_id}-{host.host}"
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._caches = Path(host.work_dir) / "compile-cache"
-        remove_leftovers(self._root, self._caches)
+        self._code = CodeCache(Path(host.work_dir) / "code")
+        remove_leftovers(self._root, self._caches, self._code.root)
         self._order: RankOrder | None = None
         self._rank: RankProcess | None = None
         self._exit: RankExit | None = None
@@ -55,7 +57,7 @@ class Agent:
         """Start the rank; once per attempt, whatever is asked.
 
         Raises:
-            RuntimeError: another attempt's processes are still here, or the shim did not start.
+            RuntimeError: another attempt's processes are still here, its code is not, or the shim did not start.
             OSError: the attempt's folder cannot be written.
         """
         self._renewed_at = time.monotonic()
@@ -64,6 +66,7 @@ class Agent:
                 return self._rank.launched
             if not self._rank.drained():
                 raise RuntimeError(f"attempt {self._order.attempt_id} still has processes here")
+        code = None if order.program.code is None else self._code.folder(order.program.code)
         folder = self._folder(order.attempt_id)
         folder.mkdir(mode=0o700)
         cache = self._caches / order.job_id
@@ -76,8 +79,21 @@ class Agent:
         contract = contract_variables(self._host, order, folder)
         marker = {f"PODWRIGHT_{name}": contract[f"PODWRIGHT_{name}"] for name in ("ATTEMPT_ID", "RANK", "SPOOL")}
         self._order, self._exit, self._rank = order, None, None
-        self._rank = RankProcess.launch(argv(order), environment, folder, marker)
+        self._rank = RankProcess.launch(argv(order), environment, folder, marker, code)
         return self._rank.launched
+
+    def has_code(self, digest: str) -> bool:
+        """Whether the bundle is here, and as it was packed."""
+        return self._code.has(digest)
+
+    def take_code(self, digest: str, archive: bytes) -> None:
+        """Unpack the bundle.
+
+        Raises:
+            BadBundle: it is none, or another one.
+            OSError: it cannot be written.
+        """
+        self._code.add(digest, archive)
 
     def poll(self, attempt_id: str | None) -> HostStatus:
         """How the attempt's rank is; renews the lease."""

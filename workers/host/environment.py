@@ -31,6 +31,8 @@ def rank_environment(
     environment["PATH"] = f"{Path(sys.executable).parent}:{base.get('PATH', DEFAULT_PATH)}"
     environment["PYTHONUNBUFFERED"] = "1"  # a killed rank's last words are its evidence
     environment["JAX_COMPILATION_CACHE_DIR"] = str(compile_cache)
+    if order.program.code is not None:
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"  # its folder is not its own: other attempts run there too
     environment |= bare_initialize_variables(order.coordinator, order.rank, order.rank_count, 0)
     if host.emulated:
         environment |= emulated_variables(host.chips)
@@ -66,6 +68,8 @@ def contract_variables(host: HostOrder, order: RankOrder, folder: Path) -> dict[
     }
     if order.program.builtin is not None:
         variables["PODWRIGHT_CONFIG"] = str(folder / "config.json")
+    if order.program.code is not None:
+        variables["PODWRIGHT_CODE"] = order.program.code
     if order.checkpoint_every_steps is not None:
         variables["PODWRIGHT_CHECKPOINT_EVERY_STEPS"] = str(order.checkpoint_every_steps)
     if order.committed_step is not None:

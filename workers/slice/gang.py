@@ -53,7 +53,18 @@ class GangStreams(Protocol):
     def quiet_ms(self) -> int: ...
 
 
+class GangCode(Protocol):
+    """What the leader needs of the code on its way; `workers.slice.code.Code` is one."""
+
+    trouble: str | None
+
+    def ready(self) -> bool: ...
+    def give_up(self) -> None: ...
+
+
 class GangPhase(StrEnum):
+    FETCHING = "fetching"
+    """The program's code is brought to the hosts; nothing runs yet."""
     LAUNCHING = "launching"
     RUNNING = "running"
     ENDING = "ending"
@@ -85,9 +96,12 @@ class Gang:
         *,
         now_ms: Callable[[], int],
         ticks_ms: Callable[[], int],
+        code: GangCode | None = None,
     ) -> None:
         self.order = order
-        self.phase = GangPhase.LAUNCHING
+        self.phase = GangPhase.LAUNCHING if code is None else GangPhase.FETCHING
+        self._code = code
+        self._coordinator = ""
         self._hosts = tuple(hosts)
         self._streams = streams
         self._emit = emit
@@ -102,7 +116,13 @@ class Gang:
         self._launch_began = ticks_ms()
 
     def launch(self, coordinator: str) -> None:
-        """Have every host start its rank."""
+        """Have every host start its rank, as soon as the program's code is there."""
+        self._coordinator = coordinator
+        if self.phase is GangPhase.LAUNCHING:
+            self._launch()
+
+    def _launch(self) -> None:
+        self._launch_began = self._ticks_ms()
         for rank, host in enumerate(self._hosts):
             host.launch(
                 RankOrder(
@@ -111,7 +131,7 @@ class Gang:
                     number=self.order.number,
                     rank=rank,
                     rank_count=len(self._hosts),
-                    coordinator=coordinator,
+                    coordinator=self._coordinator,
                     program=self.order.program,
                     env_vars=self.order.env_vars,
                     checkpoint_root=self.order.checkpoint.root,
@@ -146,6 +166,8 @@ class Gang:
         """Look at the hosts and do what follows."""
         if self._streams.refused() and self._verdict is None:
             self.stop(StopOrder(SUPERSEDED, grace_ms=0))
+        if self.phase is GangPhase.FETCHING:
+            self._step_fetching()
         if self.phase is GangPhase.LAUNCHING:
             self._step_launching()
         if self.phase is GangPhase.RUNNING:
@@ -156,6 +178,16 @@ class Gang:
             self._step_flushing()
 
     # ------------------------------------------------------------------------------------------------ phase by phase
+
+    def _step_fetching(self) -> None:
+        assert self._code is not None
+        if (lost := self._lost_in_words()) is not None:
+            self._fail(None, lost)
+        elif self._code.trouble is not None:
+            self._fail("launch_failed", self._code.trouble)
+        elif self._code.ready():
+            self.phase = GangPhase.LAUNCHING
+            self._launch()
 
     def _step_launching(self) -> None:
         if (lost := self._lost_in_words()) is not None:
@@ -247,6 +279,8 @@ class Gang:
     def _begin_to_end(self, trouble: str | None, message: str) -> None:
         self._verdict = _Verdict(trouble, message, self._now_ms())
         self.phase = GangPhase.ENDING
+        if self._code is not None:
+            self._code.give_up()
 
     def _end_all(self) -> None:
         for host in self._hosts:

@@ -19,6 +19,7 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 SILENCE_S: Final = LEASE_S + 2.0
 RESEND_S: Final = 1.0
 READ_TIMEOUT_S: Final = 5.0
+CODE_TIMEOUT_S: Final = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,22 @@ class Host:
             self._agent.read.remote(attempt_id, dict(offsets), limit), timeout=READ_TIMEOUT_S
         )
         return found
+
+    def has_code(self, digest: str) -> bool:
+        """Whether the host has the bundle.
+
+        Raises:
+            RayError: the agent is gone or does not answer in time.
+        """
+        return bool(ray.get(self._agent.has_code.remote(digest), timeout=CODE_TIMEOUT_S))
+
+    def take_code(self, digest: str, archive: bytes) -> None:
+        """Have the bundle unpacked.
+
+        Raises:
+            RayError: the agent is gone, does not answer in time, or could not do it.
+        """
+        ray.get(self._agent.take_code.remote(digest, archive), timeout=CODE_TIMEOUT_S)
 
     def forget(self, attempt_ids: tuple[str, ...]) -> None:
         """Let the agent remove the files of these attempts."""

@@ -16,6 +16,7 @@ from orchestrator.domain.ids import AttemptId, SliceId
 from orchestrator.protocol import GangEnded, RunOrder, SliceDown, SliceUp, StopOrder
 from workers.host.ports import free_port
 from workers.host.raylet import exit_with_raylet
+from workers.slice.code import Code
 from workers.slice.gang import Gang, GangPhase
 from workers.slice.hosts import Host
 from workers.slice.messages import RUN_ORDER, SLICE_PLAN, SUPERVISOR_STATE, Phase, SupervisorState, facts_json
@@ -173,12 +174,20 @@ class Supervisor:
         uploader = Uploader(order.attempt_id, order.token, self._hosts, lambda: self._server)
         self._forget_uploaded()
         self._uploads.append(uploader)
-        gang = Gang(order, self._hosts, uploader, self._outbox.add, now_ms=_now_ms, ticks_ms=_ticks_ms)
+        code = self._code_for(order)
+        gang = Gang(order, self._hosts, uploader, self._outbox.add, now_ms=_now_ms, ticks_ms=_ticks_ms, code=code)
         gang.launch(coordinator)
         uploader.start()
         self._gang = gang
         self._wake.set()
         return "started"
+
+    def _code_for(self, order: RunOrder) -> Code | None:
+        if order.program.code is None:
+            return None
+        code = Code(order.program.code, order.attempt_id, order.token, self._hosts, lambda: self._server)
+        code.start()
+        return code
 
     def _forget_uploaded(self) -> None:
         """Files of earlier attempts go once all their bytes are stored elsewhere and the slice has another use."""

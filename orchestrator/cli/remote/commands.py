@@ -2,7 +2,7 @@
 
 import typer
 
-from orchestrator.cli.remote import checkpoints, fleet, jobs, logs, submit, watch
+from orchestrator.cli.remote import checkpoints, fleet, jobs, logs, submit, watch, why
 
 _PANEL = "Jobs"
 
@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(saved, name="checkpoints", rich_help_panel=_PANEL)
     app.command("logs", rich_help_panel=_PANEL)(logs.logs)
     app.command("watch", rich_help_panel=_PANEL)(watch.watch)
+    app.command("why", rich_help_panel=_PANEL)(why.why_job)
     app.command("cancel", rich_help_panel=_PANEL)(jobs.cancel_job)
     app.command("events", rich_help_panel=_PANEL)(jobs.list_events)
     app.command("slices", rich_help_panel="Fleet")(fleet.list_slices)

@@ -20,6 +20,8 @@ class Kept:
     events_ms: int | None = None
     metrics_ms: int | None = None
     logs_ms: int | None = None
+    unnamed_bundles_ms: int = 7 * 86_400_000
+    """Of bundles that no job names: how long they wait for one."""
 
 
 async def forget_events(tx: WriteTx, before_ms: int) -> int:

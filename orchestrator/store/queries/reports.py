@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.store.database import ReadTx
-from orchestrator.store.schema import attempts, checkpoints, phases, streams
+from orchestrator.store.schema import attempts, checkpoints, events, phases, streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,8 @@ class Saves:
 async def saves_of(tx: ReadTx, job_id: JobId) -> Saves:
     """Committed saves with their measured times, and how many failed."""
     mine = checkpoints.c.job_id == job_id
-    count, save_ms, blocked_ms = (
-        await tx.ask(
-            select(func.count(), func.sum(checkpoints.c.save_ms), func.sum(checkpoints.c.blocked_ms)).where(mine)
-        )
-    ).one()
+    sums = select(func.count(), func.sum(checkpoints.c.save_ms), func.sum(checkpoints.c.blocked_ms)).where(mine)
+    count, save_ms, blocked_ms = tuple((await tx.ask(sums)).one())
     failed = select(func.count()).where(events.c.job_id == job_id, events.c.kind == "checkpoint.save_failed")
     return Saves(count, (await tx.ask(failed)).scalar_one(), int(save_ms or 0), int(blocked_ms or 0))
 

@@ -51,6 +51,9 @@ class ControlPlane:
         """Attempts whose spools get 409."""
         self.posts: list[tuple[Chunk, ...]] = []
         """What was taken in, post by post."""
+        self.code: dict[str, bytes] = {}
+        """The archive that each attempt's job runs; 404 for others."""
+        self.code_asked = 0
         self.foreign: bytes | None = None
         """What a foreign process on this address answers to everything, with 200."""
         self.away = False
@@ -145,11 +148,21 @@ class ControlPlane:
 
             def do_GET(self) -> None:
                 url = urlsplit(self.path)
+                if url.path.endswith("/code"):
+                    return self._code(url.path.split("/")[-2])
                 if self.headers["Authorization"] != f"Bearer {plane.token}":
                     return self._answer(401)
                 assert url.path == "/api/v1/link/orders"
                 orders = plane.orders_after(int(parse_qs(url.query)["revision"][0]))
                 return self._answer(204) if orders is None else self._answer(200, orders)
+
+            def _code(self, attempt_id: str) -> None:
+                plane.code_asked += 1
+                if plane.away:
+                    return self._answer(503)
+                mine = self.headers["Authorization"] == f"Bearer token-of-{attempt_id}"
+                archive = plane.code.get(attempt_id) if mine else None
+                return self._answer(404) if archive is None else self._answer(200, archive)
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -81,16 +81,35 @@ class PlayedStreams:
         return self.quiet
 
 
+@dataclass
+class PlayedCode:
+    there: bool = False
+    trouble: str | None = None
+    unwanted: bool = False
+
+    def ready(self) -> bool:
+        return self.there
+
+    def give_up(self) -> None:
+        self.unwanted = True
+
+
 class Play:
     """A gang of two ranks with its stage; `step` lets time pass first."""
 
-    def __init__(self) -> None:
+    def __init__(self, code: PlayedCode | None = None) -> None:
         self.hosts = [PlayedHost(HostInfo(host, f"node-{host}", "127.0.0.1", 4)) for host in range(2)]
         self.streams = PlayedStreams()
         self.facts: list[FactBody] = []
         self.ms = 0
         self.gang = Gang(
-            an_order(), self.hosts, self.streams, self.facts.append, now_ms=lambda: self.ms, ticks_ms=lambda: self.ms
+            an_order(),
+            self.hosts,
+            self.streams,
+            self.facts.append,
+            now_ms=lambda: self.ms,
+            ticks_ms=lambda: self.ms,
+            code=code,
         )
         self.gang.launch("127.0.0.1:23000")
 
