@@ -64,6 +64,12 @@ check: $(TESTING) ## lint, format, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: reference
+reference: $(RUNTIME) ## write docs/reference from the code again
+	$(BIN)/python -m orchestrator.api.reference > docs/reference/api.md
+	$(BIN)/python -m orchestrator.cli.reference cli > docs/reference/cli.md
+	$(BIN)/python -m orchestrator.cli.reference spec > docs/reference/spec.md
+
 .PHONY: lock
 lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 	printf 'setuptools>=80\nuv\n' | $(COMPILE) - --output-file requirements-build.lock

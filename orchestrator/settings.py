@@ -61,7 +61,7 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     parser.add_argument("--checkpoint-root", help="folder that all hosts see, or gs://…; default: in the state folder")
     parser.add_argument("--blobs", type=Path, help="folder that replicas share; default: in the state folder")
     parser.add_argument("--server-key-file", type=Path, help="file that replicas share; default: in the state folder")
-    for what in ("events", "metrics", "logs"):
+    for what in ("events", "metrics", "logs", "artifacts"):
         parser.add_argument(f"--keep-{what}-days", type=float, help="default: for ever")
     parser.add_argument("--keep-unnamed-bundles-days", default=7.0, type=float, help="of code that no job names")
     parser.add_argument("--lease-seconds", default=3.0, type=float)
@@ -82,6 +82,7 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
             _days_ms(given.keep_events_days),
             _days_ms(given.keep_metrics_days),
             _days_ms(given.keep_logs_days),
+            _days_ms(given.keep_artifacts_days),
             int(given.keep_unnamed_bundles_days * 86_400_000),
         ),
         lease_ms=int(given.lease_seconds * 1000),
