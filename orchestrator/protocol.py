@@ -44,6 +44,8 @@ class CheckpointOrder:
     """The newest step that is known to be committed: when the folder holds none, the job must not begin at 0."""
     origin: str | None = None
     """`<folder of another job>/<attempt>/<step>`, where a job begins that continues it."""
+    save_deadline_ms: int | None = None
+    """A save that takes longer has failed."""
 
 
 @dataclass(frozen=True, slots=True)

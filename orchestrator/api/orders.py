@@ -69,7 +69,8 @@ def _checkpoint(job: Job, checkpoint_root: str) -> CheckpointOrder:
     if policy.continue_from is not None:
         source, _, path = policy.continue_from.partition("/")
         origin = f"{folder_of(checkpoint_root, JobId(source))}/{path}"
-    return CheckpointOrder(folder_of(checkpoint_root, job.id), policy.every_steps, job.committed_step, origin)
+    folder, deadline_ms = folder_of(checkpoint_root, job.id), policy.save_deadline_ms
+    return CheckpointOrder(folder, policy.every_steps, job.committed_step, origin, deadline_ms)
 
 
 def _errand(errand: Errand, checkpoint_root: str) -> ErrandOrder:

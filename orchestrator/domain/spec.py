@@ -105,17 +105,26 @@ class CheckpointPolicy:
     """After it steps go that only `keep_every` or `keep_best` keeps."""
     continue_from: str | None = None
     """`<job id>/<attempt>/<step>`: begin at that committed step of another job instead of at 0."""
+    save_deadline: str = "15m"
+    """A save that is not committed so long after it began has failed; training goes on, and the next one is tried."""
 
     def __post_init__(self) -> None:
         for name in ("every_steps", "keep_last", "keep_every"):
             _check_count(self, name, 10**9)
-        _ = self.max_age_ms
+        _ = self.max_age_ms, self.save_deadline_ms
         if self.continue_from is not None and not re.fullmatch(r"[a-z0-9_]+(/\d{1,9}){2}", self.continue_from):
             raise SpecError("continue_from", f"write <job id>/<attempt>/<step>, got {self.continue_from[:80]!r}")
 
     @property
     def max_age_ms(self) -> int | None:
         return duration_ms(self.max_age, "max_age")
+
+    @property
+    def save_deadline_ms(self) -> int:
+        span = duration_ms(self.save_deadline, "save_deadline")
+        if span is None or span < 1_000:
+            raise SpecError("save_deadline", f"must be a time span of at least 1s, got {self.save_deadline}")
+        return span
 
 
 @dataclass(frozen=True, slots=True)
