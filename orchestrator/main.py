@@ -69,7 +69,9 @@ def main() -> int:
 async def serve(settings: Settings, clock: Clock) -> None:
     """Serve until SIGTERM or SIGINT."""
     os.umask(0o077)
-    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (settings.state_dir, settings.blobs):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _narrow(folder)
     database = Database(settings.database_url)
     try:
         await migrate(database)
@@ -210,9 +212,16 @@ async def _make_local_tokens(database: Database, state_dir: Path, now_ms: int) -
             await add_token(tx, path.read_text().strip(), kind, name, now_ms)
 
 
+def _narrow(path: Path) -> None:
+    """Take away what others may do there; of what another user owns nothing can be taken, and nothing is."""
+    with contextlib.suppress(PermissionError):
+        path.chmod(path.stat().st_mode & 0o700)
+
+
 def _server_key(path: Path) -> bytes:
     if not path.exists():
         _write_private(path, secrets.token_hex(32))
+    _narrow(path)
     return bytes.fromhex(path.read_text().strip())
 
 
