@@ -15,6 +15,7 @@ import httpx
 from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.client.maintenance import Maintenance
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -42,6 +43,7 @@ class Client:
         self._sleep = sleep
         self._monotonic = monotonic
         self.bundles = Bundles(self._connection)
+        self.maintenance = Maintenance(self._connection)
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 import typer
 
-from orchestrator.cli.remote import checkpoints, explain, fleet, jobs, logs, submit, watch, why
+from orchestrator.cli.remote import checkpoints, explain, fleet, jobs, logs, maintenance, submit, watch, why
 
 _PANEL = "Jobs"
 
@@ -32,3 +32,8 @@ def register(app: typer.Typer) -> None:
     app.command("events", rich_help_panel=_PANEL)(jobs.list_events)
     app.command("explain", rich_help_panel="Specs")(explain.explain)
     app.command("slices", rich_help_panel="Fleet")(fleet.list_slices)
+    out = typer.Typer(help="List when slices are out for maintenance; declare or withdraw it.", no_args_is_help=True)
+    out.command("list")(maintenance.list_maintenance)
+    out.command("declare")(maintenance.declare_maintenance)
+    out.command("withdraw")(maintenance.withdraw_maintenance)
+    app.add_typer(out, name="maintenance", rich_help_panel="Fleet")
