@@ -2,7 +2,7 @@
 
 import typer
 
-from orchestrator.cli.remote import checkpoints, explain, fleet, jobs, logs, submit, watch, why
+from orchestrator.cli.remote import checkpoints, explain, fleet, init, jobs, logs, submit, watch, why
 
 _PANEL = "Jobs"
 
@@ -30,5 +30,6 @@ def register(app: typer.Typer) -> None:
     app.command("why", rich_help_panel=_PANEL)(why.why_job)
     app.command("cancel", rich_help_panel=_PANEL)(jobs.cancel_job)
     app.command("events", rich_help_panel=_PANEL)(jobs.list_events)
+    app.command("init", rich_help_panel="Specs")(init.init)
     app.command("explain", rich_help_panel="Specs")(explain.explain)
     app.command("slices", rich_help_panel="Fleet")(fleet.list_slices)
