@@ -224,6 +224,10 @@ class Client:
     def clusters(self) -> list[Answer]:
         return self._items(self._connection.get(f"{_PREFIX}/clusters"))
 
+    def me(self) -> Answer:
+        """Whose token this is: `name`, `admin`, `scope`, and `roles` per project."""
+        return self._object(self._connection.get(f"{_PREFIX}/me"))
+
     def version(self) -> Answer:
         return self._object(self._connection.get(f"{_PREFIX}/version"))
 

@@ -2,9 +2,10 @@
 
 import typer
 
-from orchestrator.cli.remote import checkpoints, explain, fleet, init, jobs, logs, submit, watch, why
+from orchestrator.cli.remote import checkpoints, explain, fleet, init, jobs, login, logs, submit, watch, why
 
 _PANEL = "Jobs"
+_PLACES = "Control planes"
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +31,13 @@ def register(app: typer.Typer) -> None:
     app.command("why", rich_help_panel=_PANEL)(why.why_job)
     app.command("cancel", rich_help_panel=_PANEL)(jobs.cancel_job)
     app.command("events", rich_help_panel=_PANEL)(jobs.list_events)
+    app.command("login", rich_help_panel=_PLACES)(login.login)
+    app.command("logout", rich_help_panel=_PLACES)(login.logout)
+    app.command("whoami", rich_help_panel=_PLACES)(login.whoami)
+    known = typer.Typer(help="List the control planes you have logged in to, or use another.", no_args_is_help=True)
+    known.command("list")(login.list_profiles)
+    known.command("use")(login.use_profile)
+    app.add_typer(known, name="profiles", rich_help_panel=_PLACES)
     app.command("init", rich_help_panel="Specs")(init.init)
     app.command("explain", rich_help_panel="Specs")(explain.explain)
     app.command("slices", rich_help_panel="Fleet")(fleet.list_slices)
