@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from orchestrator.api import (
     arrays,
+    artifacts,
     bulk,
     bundles,
     checkpoints,
@@ -40,6 +41,7 @@ _ROUTERS = (
     events.router,
     metrics.router,
     checkpoints.router,
+    artifacts.router,
     continuing.router,
     logs.router,
     ledger.router,
@@ -52,6 +54,7 @@ _ROUTERS = (
     users.router,
     usage.router,
     webhooks.router,
+    webhooks.of_jobs,
     tokens.router,
     link.router,
     ingest.router,

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
+from orchestrator.client.artifacts import Artifacts
 from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
@@ -41,6 +42,7 @@ class Client:
         self._connection = Connection(url.rstrip("/"), token, transport, sleep)
         self._sleep = sleep
         self._monotonic = monotonic
+        self.artifacts = Artifacts(self._connection)
         self.bundles = Bundles(self._connection)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Leads one attempt's gang on a slice: all ranks start or none do, the first failure ends all, one report at the end.
+"""Leads the gang of one attempt: all ranks start or none do, the first failure ends all, one report at the end.
 
 Makes no Ray call and starts no thread: `step` is called a few times a second with hosts that were just observed.
 """
@@ -34,13 +34,14 @@ class GangHost(Protocol):
     """What the leader needs of a host; `workers.slice.hosts.Host` is one."""
 
     info: HostInfo
+    slice_id: SliceId
     lost: str | None
     status: HostStatus | None
     last_sign_ms: int
 
     def launch(self, order: RankOrder) -> None: ...
     def launched(self) -> Launched | str | None: ...
-    def terminate(self, attempt_id: str) -> None: ...
+    def terminate(self, attempt_id: str, grace_ms: int) -> None: ...
     def end(self, attempt_id: str) -> None: ...
 
 
@@ -82,7 +83,7 @@ class _Verdict:
 
 
 class Gang:
-    """One attempt on one slice.
+    """One attempt, its ranks numbered in the order of `hosts`: slice by slice.
 
     `now_ms` is the wall clock (for the report) and `ticks_ms` a monotonic one (for waiting); `emit` takes the facts.
     """
@@ -138,6 +139,9 @@ class Gang:
                     checkpoint_every_steps=self.order.checkpoint.every_steps,
                     committed_step=self.order.checkpoint.committed_step,
                     checkpoint_origin=self.order.checkpoint.origin,
+                    save_deadline_ms=self.order.checkpoint.save_deadline_ms,
+                    slice_index=self.order.slices.index(host.slice_id),
+                    slice_count=len(self.order.slices),
                 )
             )
 
@@ -157,7 +161,7 @@ class Gang:
                 self._begin_to_end(stop.reason, f"stopped: {stop.reason}")
                 for host in self._hosts:
                     if stop.grace_ms > 0 and host.lost is None:
-                        host.terminate(self.order.attempt_id)
+                        host.terminate(self.order.attempt_id, stop.grace_ms)
         kill_at = self._stopped_at + stop.grace_ms
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
@@ -201,7 +205,7 @@ class Gang:
                 self._fail("launch_failed", f"{names} launched no rank within {LAUNCH_TIMEOUT_MS // 1000} s")
             return None
         ranks = tuple(
-            RankStarted(rank, self._slice_id, host.info.host, outcome.pid, outcome.started_at_ms)
+            RankStarted(rank, host.slice_id, host.info.host, outcome.pid, outcome.started_at_ms)
             for rank, (host, outcome) in enumerate(zip(self._hosts, outcomes, strict=True))
             if isinstance(outcome, Launched)
         )
@@ -291,18 +295,14 @@ class Gang:
             return host.status.exit if host.status is not None else None
         if host.status is not None and host.status.exit is not None:
             return host.status.exit  # it had ended before its host was lost
-        return RankExit.lost_with_host(rank, self._slice_id, host.info.host)
+        return RankExit.lost_with_host(rank, host.slice_id, host.info.host)
 
     def _lost_in_words(self) -> str | None:
         names = [f"{self._name(host)} was lost: {host.lost}" for host in self._hosts if host.lost is not None]
         return "; ".join(names) or None
 
     def _name(self, host: GangHost) -> str:
-        return f"host {self._slice_id}/{host.info.host}"
-
-    @property
-    def _slice_id(self) -> SliceId:
-        return self.order.slices[0]
+        return f"host {host.slice_id}/{host.info.host}"
 
 
 def _is_port_clash(found: RankExit) -> bool:

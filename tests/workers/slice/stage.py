@@ -16,6 +16,7 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 from workers.slice.gang import Gang, GangPhase
 
 ATTEMPT = AttemptId("attempt-1")
+SLICE = SliceId("s")
 
 
 @dataclass
@@ -23,6 +24,7 @@ class PlayedHost:
     """A host whose agent does what the test says. Every signal that it was sent is kept."""
 
     info: HostInfo
+    slice_id: SliceId = SLICE
     lost: str | None = None
     status: HostStatus | None = None
     last_sign_ms: int = 500
@@ -36,7 +38,7 @@ class PlayedHost:
     def launched(self) -> Launched | str | None:
         return self.outcome
 
-    def terminate(self, attempt_id: str) -> None:
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
         self.signals.append("TERM")
 
     def end(self, attempt_id: str) -> None:
