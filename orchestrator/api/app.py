@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from orchestrator.api import (
     arrays,
+    artifacts,
     bulk,
     bundles,
     checkpoints,
@@ -41,6 +42,7 @@ _ROUTERS = (
     events.router,
     metrics.router,
     checkpoints.router,
+    artifacts.router,
     continuing.router,
     logs.router,
     ledger.router,
@@ -54,6 +56,7 @@ _ROUTERS = (
     users.router,
     usage.router,
     webhooks.router,
+    webhooks.of_jobs,
     tokens.router,
     link.router,
     ingest.router,

@@ -1,18 +1,16 @@
 """What the API shows, written by hand: a renamed column or field is not a changed wire. Times are Unix milliseconds."""
 
 import math
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.domain.fleet import Restriction
 from orchestrator.domain.job import Job, Slice
+from orchestrator.domain.masking import MASK, is_secret_name, mask_tokens
 from orchestrator.domain.spec import JobSpec
 from orchestrator.store.queries.jobs import AttemptDetail
 from orchestrator.store.rows import SPEC
-
-_SECRET_WORDS: Final = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL")
-MASK: Final = "********"
 
 
 class _View(BaseModel):
@@ -244,9 +242,10 @@ class SliceView(BaseModel):
 def spec_view(spec: JobSpec) -> dict[str, Any]:
     """The spec as JSON, without the values of variables whose names say that they are secret."""
     shown: dict[str, Any] = SPEC.dump_python(spec, mode="json")
+    for written, one in zip(shown["notify"], spec.notify, strict=True):
+        written["webhook"] = one.shown
     shown["env_vars"] = {
-        name: MASK if any(word in name.upper() for word in _SECRET_WORDS) else value
-        for name, value in spec.env_vars.items()
+        name: MASK if is_secret_name(name) else mask_tokens(value) for name, value in spec.env_vars.items()
     }
     return shown
 

@@ -26,6 +26,7 @@ from orchestrator.domain.job import (
     Stop,
 )
 from orchestrator.domain.lifecycle import JobState
+from orchestrator.domain.masking import mask_tokens
 from orchestrator.domain.spec import JobSpec
 from orchestrator.domain.topology import SliceShape
 from orchestrator.protocol import FactBody
@@ -249,7 +250,7 @@ def event_row(event: Event) -> dict[str, Any]:
         "slice_id": event.slice_id,
         "kind": event.kind,
         "at_ms": event.at_ms,
-        "message": event.message,
+        "message": mask_tokens(event.message),
         "data": _DATA.dump_json(event.data).decode(),
         "project": event.project,
         "actor": event.by and event.by.name,

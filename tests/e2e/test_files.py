@@ -1,10 +1,11 @@
-"""A folder on a user's machine runs on every host of a slice."""
+"""A folder on a user's machine runs on every host of a slice, and what it writes comes back."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.podwright import Podwright
+from tests.emulated import until
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(200)]
 
@@ -49,3 +50,47 @@ def test_a_folder_that_cannot_be_packed_is_refused_before_anything_is_sent(
     answer = podwright.cli("run", "--slices", "v5e:2x4", "--code", str(tmp_path), "--", "true")
     assert answer.returncode == 2
     assert answer.stderr.startswith("podwright: program.code: workers would hide Podwright's own package")
+
+
+LEAVES = """\
+import os, pathlib, sys
+out = pathlib.Path(os.environ["PODWRIGHT_OUTPUT"])
+(out / "plots").mkdir()
+(out / "plots" / "loss.csv").write_text("step,loss\\n1,2.5\\n")
+(out / "link").symlink_to("/etc/passwd")
+(out / "big.bin").write_bytes(bytes(3_000_000))
+sys.exit(int(os.environ["PODWRIGHT_RANK"]))
+"""
+
+
+def test_what_ranks_leave_comes_back_also_of_a_failed_job_and_through_an_outage(
+    podwright: Podwright, tmp_path: Path
+) -> None:
+    podwright.wait_for_slices()
+    job_id = podwright.submit("leaves", "python", "-c", "import time; time.sleep(3)\n" + LEAVES)
+    until(lambda: podwright.client.job(job_id)["state"] == "RUNNING" or None, "it runs")
+    assert podwright.server is not None
+    podwright.server.kill()
+    podwright.server.wait()
+    podwright.start_server()
+    job = podwright.wait(job_id)
+    assert job["state"] == "FAILED"
+
+    def whole() -> bool | None:
+        found = podwright.client.artifacts.list(job_id)
+        return (
+            sorted((one["rank"], one["path"]) for one in found if one["state"] == "kept")
+            == [(rank, path) for rank in range(2) for path in ("big.bin", "plots/loss.csv")]
+            or None
+        )
+
+    until(whole, "every file is kept")
+    listed = podwright.cli("artifacts", "list", job_id)
+    assert "is a symbolic link" in listed.stdout
+    got = podwright.cli("artifacts", "get", job_id, "--to", str(tmp_path / "got"))
+    assert got.returncode == 0, got.stderr
+    for rank in range(2):
+        folder = tmp_path / "got" / "attempt-1" / f"rank-{rank}"
+        assert (folder / "plots" / "loss.csv").read_text() == "step,loss\n1,2.5\n"
+        assert (folder / "big.bin").read_bytes() == bytes(3_000_000)
+        assert not (folder / "link").exists()

@@ -16,11 +16,12 @@ import ray
 
 from orchestrator.domain.incident import RankExit
 from orchestrator.protocol import HostInfo
-from workers.host import streams
+from workers.host import notice, output, streams
 from workers.host.code import CodeCache
 from workers.host.environment import argv, contract_variables, rank_environment
 from workers.host.leftovers import remove_leftovers
 from workers.host.messages import HostOrder, HostStatus, Launched, RankOrder, Stream
+from workers.host.output import OutputFile
 from workers.host.process import ProcessExit, RankProcess
 from workers.host.raylet import exit_with_raylet
 
@@ -73,6 +74,7 @@ class Agent:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.utime(cache)  # in use again: see remove_leftovers
         (folder / streams.FILES["spool"]).touch(mode=0o600)
+        (folder / output.FOLDER).mkdir(mode=0o700)
         if order.program.builtin is not None:
             (folder / "config.json").write_text(order.program.config_json or "{}")
         environment = rank_environment(os.environ, self._host, order, folder=folder, compile_cache=cache)
@@ -109,9 +111,10 @@ class Agent:
             self._exit = self._report(self._order, ended)
         return HostStatus(attempt_id, self._exit, drained, sizes)
 
-    def terminate(self, attempt_id: str) -> None:
-        """SIGTERM the attempt's rank, if it is here."""
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
+        """SIGTERM the attempt's rank, if it is here, and let it know that it will be killed after `grace_ms`."""
         if (rank := self._rank_of(attempt_id)) is not None:
+            notice.write(self._folder(attempt_id), grace_ms)
             rank.terminate()
 
     def end(self, attempt_id: str) -> None:
@@ -123,6 +126,17 @@ class Agent:
         """New bytes of those of the attempt's streams that have an offset, from there, at most `limit` of each."""
         folder = self._folder(attempt_id)
         return {stream: streams.read(folder, stream, offset, limit) for stream, offset in offsets.items()}
+
+    def output(self, attempt_id: str) -> tuple[OutputFile, ...]:
+        """The files in the rank's output folder as they are now."""
+        return output.listing(self._folder(attempt_id) / output.FOLDER)
+
+    def read_output(self, attempt_id: str, path: str, offset: int, limit: int) -> bytes:
+        """Bytes of one of them; none if it is gone, or something else by now."""
+        try:
+            return output.read(self._folder(attempt_id) / output.FOLDER, path, offset, limit)
+        except OSError:
+            return b""
 
     def forget(self, attempt_ids: tuple[str, ...]) -> None:
         """Remove the files of attempts whose streams are stored elsewhere."""

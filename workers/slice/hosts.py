@@ -16,6 +16,7 @@ from orchestrator.domain.ids import SliceId
 from orchestrator.protocol import HostInfo
 from workers.host.agent import LEASE_S
 from workers.host.messages import HostStatus, Launched, RankOrder, Stream
+from workers.host.output import OutputFile
 
 SILENCE_S: Final = LEASE_S + 2.0
 RESEND_S: Final = 1.0
@@ -76,9 +77,9 @@ class Host:
             return _in_words(error)
         return launched
 
-    def terminate(self, attempt_id: str) -> None:
-        """SIGTERM to the rank."""
-        self._agent.terminate.remote(attempt_id)
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
+        """SIGTERM to the rank, which has `grace_ms` from now on."""
+        self._agent.terminate.remote(attempt_id, grace_ms)
 
     def end(self, attempt_id: str) -> None:
         """SIGKILL to the rank and all below it. Call until it is drained: a message may be lost."""
@@ -97,6 +98,24 @@ class Host:
             self._agent.read.remote(attempt_id, dict(offsets), limit), timeout=READ_TIMEOUT_S
         )
         return found
+
+    def output(self, attempt_id: str) -> tuple[OutputFile, ...]:
+        """The files in the rank's output folder.
+
+        Raises:
+            RayError: the agent is gone or does not answer in time.
+        """
+        found: tuple[OutputFile, ...] = ray.get(self._agent.output.remote(attempt_id), timeout=READ_TIMEOUT_S)
+        return found
+
+    def read_output(self, attempt_id: str, path: str, offset: int, limit: int) -> bytes:
+        """Bytes of one of them.
+
+        Raises:
+            RayError: the agent is gone or does not answer in time.
+        """
+        asked = self._agent.read_output.remote(attempt_id, path, offset, limit)
+        return bytes(ray.get(asked, timeout=READ_TIMEOUT_S))
 
     def has_code(self, digest: str) -> bool:
         """Whether the host has the bundle.

@@ -32,6 +32,8 @@ from workers.slice.messages import (
     facts_json,
 )
 from workers.slice.outbox import Outbox
+from workers.slice.outputs import Outputs
+from workers.slice.reports import Reports
 from workers.slice.reservation import dead_nodes, reserve
 from workers.slice.upload import Uploader
 
@@ -58,7 +60,7 @@ class Supervisor:
         self._muster: Muster | None = None
         """Of an attempt on several slices: gathers their hosts, and holds the loans until its gang has ended."""
         self._lent: Lent | None = None
-        self._uploads: list[Uploader] = []
+        self._reports: list[Reports] = []
         self._ended: list[str] = []
         self._newest: dict[str, tuple[int, int]] = {}
         """For each job the highest leader epoch and the highest attempt number that were accepted."""
@@ -77,6 +79,9 @@ class Supervisor:
             if (why := self._refusal(order)) is not None:
                 return f"refused: {why}"
             self._newest[order.job_id] = (order.epoch, order.number)
+            if order.impossible is not None:
+                self._end_unstarted(order.attempt_id, "invalid_program", order.impossible)
+                return "refused: impossible"
             if len(order.slices) > 1:
                 loans = [SliceLoan(slice_id, order) for slice_id in order.slices[1:]]
                 self._muster = Muster(order, self._hosts, loans, ticks_ms=_ticks_ms)
@@ -143,7 +148,7 @@ class Supervisor:
         """A SupervisorState."""
         with self._lock:
             free = self._led is None and self._lent is None
-            settled = free and not self._outbox.pending() and all(u.finished() for u in self._uploads)
+            settled = free and not self._outbox.pending() and all(r.settled() for r in self._reports)
             plan, lent = self._plan, self._lent.attempt_id if self._lent is not None else None
             state = SupervisorState(
                 plan.incarnation, plan.build, self._phase, self._led, tuple(self._ended), settled, lent
@@ -252,13 +257,16 @@ class Supervisor:
         except OSError as error:
             self._end_unstarted(order.attempt_id, "launch_failed", str(error))
             return f"refused: {error}"
-        uploader = Uploader(order.attempt_id, order.token, hosts, lambda: self._server)
+        reports = Reports(
+            Uploader(order.attempt_id, order.token, hosts, lambda: self._server),
+            Outputs(order.attempt_id, order.token, hosts, lambda: self._server),
+        )
         self._forget_uploaded()
-        self._uploads.append(uploader)
+        self._reports.append(reports)
         code = self._code_for(order, hosts)
-        gang = Gang(order, hosts, uploader, self._outbox.add, now_ms=_now_ms, ticks_ms=_ticks_ms, code=code)
+        gang = Gang(order, hosts, reports, self._outbox.add, now_ms=_now_ms, ticks_ms=_ticks_ms, code=code)
         gang.launch(coordinator)
-        uploader.start()
+        reports.start()
         self._gang, self._gang_hosts = gang, hosts
         self._wake.set()
         return "started"
@@ -272,11 +280,11 @@ class Supervisor:
 
     def _forget_uploaded(self) -> None:
         """Files of earlier attempts go once all their bytes are stored elsewhere and the slice has another use."""
-        for upload in self._uploads:
-            for host in upload.hosts if upload.finished() else ():
+        for reports in self._reports:
+            for host in reports.hosts if reports.settled() else ():
                 if host.lost is None:
-                    host.forget((upload.attempt_id,))
-        self._uploads = [upload for upload in self._uploads if not upload.finished()]
+                    host.forget((reports.attempt_id,))
+        self._reports = [reports for reports in self._reports if not reports.settled()]
 
     def _end_unstarted(self, attempt_id: str, trouble: str, message: str) -> None:
         now_ms = _now_ms()

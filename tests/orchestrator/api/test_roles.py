@@ -20,6 +20,7 @@ OTHERS = {
     "POST /api/v1/link/errands",
     "POST /api/v1/ingest/{attempt_id}",
     "GET /api/v1/ingest/{attempt_id}/code",
+    "POST /api/v1/ingest/{attempt_id}/artifacts",
 }
 """For clusters and ranks."""
 
@@ -41,6 +42,10 @@ IN_PROJECT: dict[str, tuple[str, dict[str, Any] | None]] = {
     "POST /api/v1/jobs/{job}/checkpoints/{step}/errands": ("submitter", {"kind": "verify"}),
     "POST /api/v1/jobs/{job}/checkpoints/orphans": ("submitter", None),
     "POST /api/v1/jobs/{job}/continue": ("submitter", {"set": {}}),
+    "GET /api/v1/jobs/{job}/artifacts": ("viewer", None),
+    "GET /api/v1/jobs/{job}/artifacts/{artifact}/content": ("viewer", None),
+    "GET /api/v1/jobs/{job}/artifacts/{artifact}/preview": ("viewer", None),
+    "GET /api/v1/jobs/{job}/notifications": ("viewer", None),
     "GET /api/v1/jobs/{job}/logs": ("viewer", None),
     "GET /api/v1/jobs/{job}/logs/raw": ("viewer", None),
     "GET /api/v1/jobs/{job}/ledger": ("viewer", None),
@@ -109,7 +114,7 @@ FOR_GLOBAL_ADMINS: dict[str, dict[str, Any] | None] = {
     "POST /api/v1/slices/{slice_id}/{verb}": REASON,
     "POST /api/v1/slices/{slice_id}/hosts/{host}/{verb}": REASON,
 }
-STEPS = {route for route in IN_PROJECT if "{step}" in route or "{errand}" in route}
+STEPS = {route for route in IN_PROJECT if re.search(r"\{(step|errand|artifact)\}", route)}
 ROLES = ("viewer", "submitter", "admin")
 
 
@@ -149,6 +154,7 @@ async def objects(rig: Rig, project: str) -> Objects:
         "token_id": "tok_none",
         "step": "1",
         "errand": "err_none",
+        "artifact": "1",
     }
     return Objects(names)
 
