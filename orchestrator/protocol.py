@@ -189,6 +189,9 @@ class ErrandDone:
     id: str
     ok: bool
     message: str
+    finding: Literal["damaged", "newest", "nothing"] | None = None
+    """Of a verify: the step is damaged and was set aside. Of a deletion: LATEST names the step, so it stays. Of a
+    search for orphans: there is nothing to tell."""
 
 
 @dataclass(frozen=True, slots=True)
