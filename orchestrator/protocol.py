@@ -96,6 +96,8 @@ class Orders:
     epoch: int
     runs: tuple[RunOrder, ...]
     errands: tuple[ErrandOrder, ...] = ()
+    checkpoint_root: str = ""
+    """Below which all jobs' folders lie: the cluster tries now and then whether it can write there."""
 
 
 # ------------------------------------------------------------------------------------------------------------- facts up
@@ -201,6 +203,15 @@ class ErrandsPost:
 
 
 @dataclass(frozen=True, slots=True)
+class StoragePost:
+    """What a cluster found when it tried to write below the checkpoints' root; `fault` is None when it could."""
+
+    version: int
+    root: str
+    fault: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FactsReply:
     """For each source the highest sequence that is committed to SQL; facts up to it may be forgotten."""
 
@@ -291,6 +302,7 @@ ARTIFACTS_REPLY: Final = TypeAdapter(ArtifactsReply)
 ORDERS: Final = TypeAdapter(Orders)
 FACTS_POST: Final = TypeAdapter(FactsPost)
 ERRANDS_POST: Final = TypeAdapter(ErrandsPost)
+STORAGE_POST: Final = TypeAdapter(StoragePost)
 FACTS_REPLY: Final = TypeAdapter(FactsReply)
 INGEST_POST: Final = TypeAdapter(IngestPost)
 INGEST_REPLY: Final = TypeAdapter(IngestReply)
