@@ -71,6 +71,8 @@ class RunOrder:
     token: str
     """Good for this attempt's ingest only; derived from the server's key when the order is sent, stored nowhere."""
     stop: StopOrder | None = None
+    impossible: str | None = None
+    """Why it cannot run as its job says: it is not started, and reported as `invalid_program`."""
 
 
 @dataclass(frozen=True, slots=True)

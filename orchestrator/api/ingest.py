@@ -34,7 +34,7 @@ router = APIRouter(prefix="/api/v1/ingest", tags=["ingest"])
 @router.post("/{attempt_id}")
 async def post_chunks(attempt: OfAttempt, request: Request, deps: WithDeps) -> Response:
     pieces = _pieces(await read_wire(request, INGEST_POST, 32 * MIB))
-    offsets = await ingest(deps.database, deps.blobs, attempt, pieces, deps.clock.now_ms())
+    offsets = await ingest(deps.database, deps.blobs, attempt, pieces, deps.clock.now_ms(), deps.masks)
     return Response(INGEST_REPLY.dump_json(IngestReply(offsets)), media_type="application/json")
 
 

@@ -16,6 +16,7 @@ from orchestrator.client.artifacts import Artifacts
 from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.client.maintenance import Maintenance
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -44,6 +45,7 @@ class Client:
         self._monotonic = monotonic
         self.artifacts = Artifacts(self._connection)
         self.bundles = Bundles(self._connection)
+        self.maintenance = Maintenance(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -225,6 +227,10 @@ class Client:
 
     def clusters(self) -> list[Answer]:
         return self._items(self._connection.get(f"{_PREFIX}/clusters"))
+
+    def me(self) -> Answer:
+        """Whose token this is: `name`, `admin`, `scope`, and `roles` per project."""
+        return self._object(self._connection.get(f"{_PREFIX}/me"))
 
     def version(self) -> Answer:
         return self._object(self._connection.get(f"{_PREFIX}/version"))
