@@ -16,6 +16,7 @@ from orchestrator.client.artifacts import Artifacts
 from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.client.maintenance import Maintenance
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -44,6 +45,7 @@ class Client:
         self._monotonic = monotonic
         self.artifacts = Artifacts(self._connection)
         self.bundles = Bundles(self._connection)
+        self.maintenance = Maintenance(self._connection)
 
     def __enter__(self) -> Self:
         return self

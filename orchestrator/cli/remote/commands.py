@@ -11,6 +11,7 @@ from orchestrator.cli.remote import (
     jobs,
     login,
     logs,
+    maintenance,
     submit,
     watch,
     why,
@@ -57,3 +58,8 @@ def register(app: typer.Typer) -> None:
     app.command("init", rich_help_panel="Specs")(init.init)
     app.command("explain", rich_help_panel="Specs")(explain.explain)
     app.command("slices", rich_help_panel="Fleet")(fleet.list_slices)
+    out = typer.Typer(help="List when slices are out for maintenance; declare or withdraw it.", no_args_is_help=True)
+    out.command("list")(maintenance.list_maintenance)
+    out.command("declare")(maintenance.declare_maintenance)
+    out.command("withdraw")(maintenance.withdraw_maintenance)
+    app.add_typer(out, name="maintenance", rich_help_panel="Fleet")

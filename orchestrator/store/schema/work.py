@@ -98,6 +98,7 @@ jobs = Table(
     Column("array_limit", Integer),
     Column("evictions", Integer, nullable=False, server_default=text("0")),
     Column("resize_to", Integer),
+    Column("done_ms", BigInteger, nullable=False, server_default=text("0")),
     Column("bundle", Text),
     UniqueConstraint("id"),
     one_of("state", JobState),
