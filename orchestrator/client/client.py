@@ -133,10 +133,16 @@ class Client:
                 self._sleep(_POLL_S)
 
     def metrics(
-        self, job: str, series: Sequence[str] = (), attempt: int | None = None, last: int | None = None
+        self,
+        job: str,
+        series: Sequence[str] = (),
+        attempt: int | None = None,
+        last: int | None = None,
+        points_each: int | None = None,
     ) -> list[Answer]:
-        """Series as columns, of each the `last` points or all; joined over all attempts unless one is named."""
-        asked = {"series": list(series), "attempt": attempt, "last": last}
+        """Series as columns, joined over all attempts unless one is named: of each the `last` points or all, or thinned
+        to about `points_each` that keep its least and greatest values."""
+        asked = {"series": list(series), "attempt": attempt, "last": last, "points_each": points_each}
         return self._items(self._connection.get(_path(job, "metrics"), asked))
 
     def checkpoints(self, job: str) -> list[Answer]:

@@ -199,7 +199,7 @@ def slice_row(known: Slice) -> dict[str, Any]:
 
 
 def cluster_of(row: RowMapping) -> Cluster:
-    return Cluster(ClusterId(row["id"]), row["seen_at_ms"])
+    return Cluster(ClusterId(row["id"]), row["seen_at_ms"], row["storage_fault"])
 
 
 def rank_of(row: RowMapping) -> RankStarted:
