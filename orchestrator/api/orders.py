@@ -26,7 +26,7 @@ def orders_of(
         for run in (_run(job, attempt, checkpoint_root, token_of(attempt.id)),)
     )
     errands = tuple(_errand(errand, checkpoint_root) for errand in standing.errands)
-    return Orders(VERSION, standing.revision, standing.epoch, runs, errands)
+    return Orders(VERSION, standing.revision, standing.epoch, runs, errands, checkpoint_root)
 
 
 def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrder:

@@ -209,9 +209,18 @@ class SliceView(BaseModel):
     """The live attempt that holds it, if the caller may see it."""
     busy: bool
     restriction: RestrictionView | None
+    suspicion: str | None
+    """Why it is used only where no other will do; None: it is not suspect."""
 
     @classmethod
-    def of(cls, known: Slice, attempt_id: str | None, busy: bool, restriction: Restriction | None) -> "SliceView":
+    def of(
+        cls,
+        known: Slice,
+        attempt_id: str | None,
+        busy: bool,
+        restriction: Restriction | None,
+        suspicion: str | None = None,
+    ) -> "SliceView":
         return cls(
             id=known.id,
             cluster_id=known.cluster_id,
@@ -226,6 +235,7 @@ class SliceView(BaseModel):
             attempt_id=attempt_id,
             busy=busy,
             restriction=RestrictionView.of(restriction),
+            suspicion=suspicion,
         )
 
 

@@ -7,10 +7,11 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from orchestrator.domain.capacity import Capacity, check_kinds
 from orchestrator.domain.endings import Budget
 from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
@@ -31,15 +32,6 @@ class Band(IntEnum):
     PRODUCTION = 0
     NORMAL = 1
     BATCH = 2
-
-
-class Capacity(StrEnum):
-    """How the provider sells a slice, and which kinds a job accepts."""
-
-    ANY = "any"
-    SPOT = "spot"
-    ON_DEMAND = "on_demand"
-    RESERVED = "reserved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +133,8 @@ class JobSpec:
     """`v5e:4x4`, `2*v5e:4x4`, or a list of these, best first."""
     project: str = "default"
     """Whose quota, secrets and members it takes."""
-    capacity: Capacity = Capacity.ANY
+    capacity: Capacity | tuple[Capacity, ...] = Capacity.ANY
+    """`any`, `spot`, `on_demand`, `reserved`, or a list of these, best first: the first that has enough free."""
     priority: str = "normal/0"
     """`production`, `normal` or `batch`, and a whole number that orders jobs within the band: `normal/10`."""
     expected_runtime: str = UNKNOWN
@@ -169,6 +162,8 @@ class JobSpec:
         for name in ("name", "project"):
             if not re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?", getattr(self, name)):
                 raise SpecError(name, "must be 1 to 63 of a-z 0-9 . _ - and begin and end with a letter or digit")
+        if (wrong := check_kinds(self.capacities)) is not None:
+            raise SpecError("capacity", wrong)
         if not self.choices:
             raise SpecError("slices", "name at least one slice, e.g. v5e:2x4")
         _ = self.band, self.rank_in_band, self.expected_runtime_ms
@@ -190,6 +185,11 @@ class JobSpec:
     def choices(self) -> tuple[SliceRequest, ...]:
         """The acceptable slices, best first; an elastic one with each of its counts, largest first."""
         return _choices(self.slices)
+
+    @property
+    def capacities(self) -> tuple[Capacity, ...]:
+        """The kinds of capacity that it takes, best first."""
+        return (self.capacity,) if isinstance(self.capacity, Capacity) else self.capacity
 
     @property
     def elastic(self) -> bool:

@@ -61,6 +61,7 @@ def job_of(row: RowMapping) -> Job:
         charges=Charges(row["failures"], row["stalls"], row["preemptions"], row["infra"]),
         evictions=row["evictions"],
         resize_to=row["resize_to"],
+        done_ms=row["done_ms"],
         without_progress=row["without_progress"],
         committed_step=row["committed_step"],
         reason=_reason(row["reason"]),
@@ -97,6 +98,7 @@ def job_state_row(job: Job) -> dict[str, Any]:
         "infra": job.charges.infra,
         "evictions": job.evictions,
         "resize_to": job.resize_to,
+        "done_ms": job.done_ms,
         "without_progress": job.without_progress,
         "committed_step": job.committed_step,
         "reason": job.reason and job.reason.value,
@@ -191,7 +193,7 @@ def slice_row(known: Slice) -> dict[str, Any]:
 
 
 def cluster_of(row: RowMapping) -> Cluster:
-    return Cluster(ClusterId(row["id"]), row["seen_at_ms"])
+    return Cluster(ClusterId(row["id"]), row["seen_at_ms"], row["storage_fault"])
 
 
 def rank_of(row: RowMapping) -> RankStarted:
