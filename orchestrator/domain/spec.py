@@ -12,12 +12,15 @@ from typing import Any, Final, Literal
 
 from orchestrator.domain.endings import Budget
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
+from orchestrator.domain.patience import DEFAULT_PATIENCE, Patience
+from orchestrator.domain.spans import UNLIMITED as UNLIMITED
+from orchestrator.domain.spans import SpecError as SpecError
+from orchestrator.domain.spans import duration_ms as duration_ms
 from orchestrator.domain.topology import SliceRequest, parse_choices
 
 STRICT: Final = {"extra": "forbid", "strict": True}
 """Read by pydantic at the edges: unknown keys and silent conversions are refused."""
 
-UNLIMITED: Final = "unlimited"
 UNKNOWN: Final = "unknown"
 Limit = int | Literal["unlimited"]
 
@@ -25,15 +28,6 @@ MAX_ENV_BYTES: Final = 131_071
 """Linux refuses a longer `NAME=value` string in execve (MAX_ARG_STRLEN less the final zero byte)."""
 MAX_ENV_TOTAL_BYTES: Final = 1_000_000
 MAX_COMMAND_PARTS: Final = 1_000
-
-
-class SpecError(ValueError):
-    """A field of the spec is wrong: `field` is its path below the object that raised."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-        self.message = message
 
 
 class Band(IntEnum):
@@ -168,6 +162,8 @@ class JobSpec:
     grace: str = "30s"
     """From SIGTERM to SIGKILL when the job is cancelled."""
     retry: RetryPolicy = RetryPolicy()
+    patience: Patience = DEFAULT_PATIENCE
+    """How long each phase may go without a sign of progress before the attempt is ended."""
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -238,23 +234,6 @@ class JobSpec:
         if span is None:
             raise SpecError("grace", "cannot be unlimited; write e.g. 30s")
         return span
-
-
-_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_LONGEST_MS: Final = 3650 * 86_400_000
-
-
-@lru_cache(maxsize=4096)  # every tick asks for those of all jobs
-def duration_ms(text: str, field_name: str) -> int | None:
-    """Read `90s`, `10m`, `2h30m`, `unlimited` (None) as milliseconds. Raises SpecError naming `field_name`."""
-    if text == UNLIMITED:
-        return None
-    if not re.fullmatch(r"(\d{1,9}(ms|s|m|h|d))+", text):
-        raise SpecError(field_name, f"{text!r} is not a time span; write e.g. 30s, 10m, 2h30m or unlimited")
-    span = sum(int(n) * _UNITS_MS[unit] for n, unit in re.findall(r"(\d+)(ms|s|m|h|d)", text))
-    if not 0 < span <= _LONGEST_MS:
-        raise SpecError(field_name, f"{text!r} must be more than 0 and at most 3650d")
-    return span
 
 
 def _check_count(owner: object, name: str, most: int) -> None:
