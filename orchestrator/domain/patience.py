@@ -3,7 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import Final
 
-from orchestrator.domain.spans import SpecError, duration_ms
+from orchestrator.domain.faults import STRICT, SpecError
+from orchestrator.domain.spans import duration_ms
 
 AUTO: Final = "auto"
 JOIN_MS: Final = 180_000
@@ -24,7 +25,7 @@ ENOUGH_STEPS: Final = 3
 class Patience:
     """Spans as written: a time span, `unlimited`, or for `init` and `step` `auto`."""
 
-    __pydantic_config__ = {"extra": "forbid", "strict": True}  # read by pydantic as it is
+    __pydantic_config__ = STRICT
 
     init: str = AUTO
     """From the launch until every rank has joined. `auto`: 3 minutes, for commands 10, and a second per host."""

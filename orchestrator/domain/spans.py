@@ -1,19 +1,12 @@
-"""Spans of time as people write them in a spec, and the error that names the field at fault."""
+"""Spans of time as people write them in a spec."""
 
 import re
 from functools import lru_cache
 from typing import Final
 
+from orchestrator.domain.faults import SpecError
+
 UNLIMITED: Final = "unlimited"
-
-
-class SpecError(ValueError):
-    """A field of the spec is wrong: `field` is its path below the object that raised."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-        self.message = message
 
 
 _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

@@ -10,9 +10,16 @@ from orchestrator.incidents.signs import is_echo, never_met, reason_of
 from orchestrator.incidents.stacks import group, main_thread, odd_rank
 
 _TROUBLES: Final = frozenset(
-    {Reason.SLICE_LOST, Reason.HOST_LOST, Reason.LAUNCH_FAILED, Reason.PORT_CLASH, Reason.PREEMPTED}
+    {
+        Reason.SLICE_LOST,
+        Reason.HOST_LOST,
+        Reason.LAUNCH_FAILED,
+        Reason.PORT_CLASH,
+        Reason.PREEMPTED,
+        Reason.INVALID_PROGRAM,
+    }
 )
-"""What only the supervisor sees; it tells it by the reason's name."""
+"""What only the supervisor sees, or was told with the order; it tells it by the reason's name."""
 
 
 def judge(

@@ -19,11 +19,13 @@ from workers.cluster.converge import (
     SliceSeen,
     Start,
     Stop,
+    TakeBack,
     converge,
 )
 from workers.cluster.errands import Errands
 from workers.cluster.link import Link
 from workers.cluster.losses import Losses
+from workers.cluster.probing import Probing
 from workers.cluster.slices import Slices
 from workers.slice.gang import SUPERSEDED
 from workers.slice.outbox import Outbox
@@ -47,6 +49,7 @@ class ClusterProcess:
         self._losses = Losses(file, self._outbox, now_ms=_now_ms, ticks_ms=_ticks_ms)
         self._acknowledged: dict[str, int] = {}
         self._errands = Errands(wake, now_ms=_now_ms)
+        self._probing = Probing(link.send_storage)
 
     def run(self) -> int:
         """Rounds until the control plane denies us; the exit code of that."""
@@ -87,6 +90,9 @@ class ClusterProcess:
             case End(slice_id, attempt_id):
                 log.info("attempt %s on %s is not wanted any more", attempt_id, slice_id)
                 self._slices.stop(slice_id, attempt_id, StopOrder(SUPERSEDED, grace_ms=0))
+            case TakeBack(slice_id, attempt_id):
+                log.info("slice %s is taken back from attempt %s, which is not wanted any more", slice_id, attempt_id)
+                self._slices.take_back(slice_id, attempt_id)
             case ReportLost(slice_id, order):
                 incarnation = self._losses.incarnation_of(slice_id)
                 gone = incarnation is not None and self._slices.end_agents(slice_id, incarnation)
@@ -96,6 +102,7 @@ class ClusterProcess:
     def _run_errands(self) -> None:
         if self._link.orders is not None:
             self._errands.take(self._link.orders.errands)
+            self._probing.follow(self._link.orders.checkpoint_root)
         done = self._errands.done()
         if done and self._link.send_errands(done):
             self._errands.told(done)

@@ -1,4 +1,4 @@
-"""Leads one attempt's gang on a slice: all ranks start or none do, the first failure ends all, one report at the end.
+"""Leads the gang of one attempt: all ranks start or none do, the first failure ends all, one report at the end.
 
 Makes no Ray call and starts no thread: `step` is called a few times a second with hosts that were just observed.
 """
@@ -41,6 +41,7 @@ class GangHost(Protocol):
     """What the leader needs of a host; `workers.slice.hosts.Host` is one."""
 
     info: HostInfo
+    slice_id: SliceId
     lost: str | None
     status: HostStatus | None
     last_sign_ms: int
@@ -49,7 +50,7 @@ class GangHost(Protocol):
     def clock_ahead_ms(self) -> int: ...
     def launch(self, order: RankOrder) -> None: ...
     def launched(self) -> Launched | str | None: ...
-    def terminate(self, attempt_id: str) -> None: ...
+    def terminate(self, attempt_id: str, grace_ms: int) -> None: ...
     def end(self, attempt_id: str) -> None: ...
     def inspect(self, attempt_id: str) -> None: ...
 
@@ -63,7 +64,18 @@ class GangStreams(Protocol):
     def quiet_ms(self) -> int: ...
 
 
+class GangCode(Protocol):
+    """What the leader needs of the code on its way; `workers.slice.code.Code` is one."""
+
+    trouble: str | None
+
+    def ready(self) -> bool: ...
+    def give_up(self) -> None: ...
+
+
 class GangPhase(StrEnum):
+    FETCHING = "fetching"
+    """The program's code is brought to the hosts; nothing runs yet."""
     LAUNCHING = "launching"
     RUNNING = "running"
     INSPECTING = "inspecting"
@@ -84,7 +96,7 @@ class _Verdict:
 
 
 class Gang:
-    """One attempt on one slice.
+    """One attempt, its ranks numbered in the order of `hosts`: slice by slice.
 
     `now_ms` is the wall clock (for the report) and `ticks_ms` a monotonic one (for waiting); `emit` takes the facts.
     """
@@ -98,9 +110,12 @@ class Gang:
         *,
         now_ms: Callable[[], int],
         ticks_ms: Callable[[], int],
+        code: GangCode | None = None,
     ) -> None:
         self.order = order
-        self.phase = GangPhase.LAUNCHING
+        self.phase = GangPhase.LAUNCHING if code is None else GangPhase.FETCHING
+        self._code = code
+        self._coordinator = ""
         self._hosts = tuple(hosts)
         self._streams = streams
         self._emit = emit
@@ -117,8 +132,13 @@ class Gang:
         self._coordinator = ""
 
     def launch(self, coordinator: str) -> None:
-        """Have every host start its rank."""
+        """Have every host start its rank, as soon as the program's code is there."""
         self._coordinator = coordinator
+        if self.phase is GangPhase.LAUNCHING:
+            self._launch()
+
+    def _launch(self) -> None:
+        self._launch_began = self._ticks_ms()
         for rank, host in enumerate(self._hosts):
             host.launch(
                 RankOrder(
@@ -127,13 +147,16 @@ class Gang:
                     number=self.order.number,
                     rank=rank,
                     rank_count=len(self._hosts),
-                    coordinator=coordinator,
+                    coordinator=self._coordinator,
                     program=self.order.program,
                     env_vars=self.order.env_vars,
                     checkpoint_root=self.order.checkpoint.root,
                     checkpoint_every_steps=self.order.checkpoint.every_steps,
                     committed_step=self.order.checkpoint.committed_step,
                     checkpoint_origin=self.order.checkpoint.origin,
+                    save_deadline_ms=self.order.checkpoint.save_deadline_ms,
+                    slice_index=self.order.slices.index(host.slice_id),
+                    slice_count=len(self.order.slices),
                 )
             )
 
@@ -153,7 +176,7 @@ class Gang:
                 self._begin_to_end(stop.reason, says or f"stopped: {stop.reason}")
                 for host in self._hosts:
                     if stop.grace_ms > 0 and host.lost is None:
-                        host.terminate(self.order.attempt_id)
+                        host.terminate(self.order.attempt_id, stop.grace_ms)
         kill_at = self._stopped_at + stop.grace_ms
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
@@ -163,6 +186,8 @@ class Gang:
             self.stop(StopOrder(SUPERSEDED, grace_ms=0))
         if self._verdict is None and (notice := self._notice()) is not None:
             self.stop(StopOrder(PREEMPTED, NOTICE_GRACE_MS), notice)
+        if self.phase is GangPhase.FETCHING:
+            self._step_fetching()
         if self.phase is GangPhase.LAUNCHING:
             self._step_launching()
         if self.phase is GangPhase.RUNNING:
@@ -175,6 +200,16 @@ class Gang:
             self._step_flushing()
 
     # ------------------------------------------------------------------------------------------------ phase by phase
+
+    def _step_fetching(self) -> None:
+        assert self._code is not None
+        if (lost := self._lost_in_words()) is not None:
+            self._fail(None, lost)
+        elif self._code.trouble is not None:
+            self._fail("launch_failed", self._code.trouble)
+        elif self._code.ready():
+            self.phase = GangPhase.LAUNCHING
+            self._launch()
 
     def _step_launching(self) -> None:
         if (lost := self._lost_in_words()) is not None:
@@ -189,7 +224,7 @@ class Gang:
                 self._fail("launch_failed", f"{names} launched no rank within {LAUNCH_TIMEOUT_MS // 1000} s")
             return None
         ranks = tuple(
-            RankStarted(rank, self._slice_id, host.info.host, outcome.pid, outcome.started_at_ms)
+            RankStarted(rank, host.slice_id, host.info.host, outcome.pid, outcome.started_at_ms)
             for rank, (host, outcome) in enumerate(zip(self._hosts, outcomes, strict=True))
             if isinstance(outcome, Launched)
         )
@@ -286,6 +321,8 @@ class Gang:
     def _begin_to_end(self, trouble: str | None, message: str) -> None:
         self._verdict = _Verdict(trouble, message, self._now_ms())
         self.phase = GangPhase.ENDING
+        if self._code is not None:
+            self._code.give_up()
 
     def _end_all(self) -> None:
         for host in self._hosts:
@@ -297,7 +334,7 @@ class Gang:
             return replace(host.status.exit, clock_ahead_ms=host.clock_ahead_ms)
         if host.lost is None:
             return None
-        return RankExit.lost_with_host(rank, self._slice_id, host.info.host)
+        return RankExit.lost_with_host(rank, host.slice_id, host.info.host)
 
     def _lost_in_words(self) -> str | None:
         names = [f"{self._name(host)} was lost: {host.lost}" for host in self._hosts if host.lost is not None]
@@ -319,11 +356,7 @@ class Gang:
         return None
 
     def _name(self, host: GangHost) -> str:
-        return f"host {self._slice_id}/{host.info.host}"
-
-    @property
-    def _slice_id(self) -> SliceId:
-        return self.order.slices[0]
+        return f"host {host.slice_id}/{host.info.host}"
 
 
 def _looked_at(host: GangHost) -> bool:

@@ -14,7 +14,7 @@ import pytest
 
 from workers.host import shortage
 from workers.host.inspection import Inspection, is_stopped, stacks
-from workers.host.notice import NoticeWatch
+from workers.host.metadata import NoticeWatch
 from workers.host.ports import free_port
 from workers.host.pulse import PulseTaker, has_connection
 

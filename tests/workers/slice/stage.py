@@ -17,6 +17,7 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 from workers.slice.gang import Gang, GangPhase
 
 ATTEMPT = AttemptId("attempt-1")
+SLICE = SliceId("s")
 
 
 @dataclass
@@ -24,6 +25,7 @@ class PlayedHost:
     """A host whose agent does what the test says. Every signal that it was sent is kept."""
 
     info: HostInfo
+    slice_id: SliceId = SLICE
     lost: str | None = None
     status: HostStatus | None = None
     last_sign_ms: int = 500
@@ -38,7 +40,7 @@ class PlayedHost:
     def launched(self) -> Launched | str | None:
         return self.outcome
 
-    def terminate(self, attempt_id: str) -> None:
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
         self.signals.append("TERM")
 
     def end(self, attempt_id: str) -> None:
@@ -86,10 +88,23 @@ class PlayedStreams:
         return self.quiet
 
 
+@dataclass
+class PlayedCode:
+    there: bool = False
+    trouble: str | None = None
+    unwanted: bool = False
+
+    def ready(self) -> bool:
+        return self.there
+
+    def give_up(self) -> None:
+        self.unwanted = True
+
+
 class Play:
     """A gang of two ranks with its stage; `step` lets time pass first."""
 
-    def __init__(self, limits: Limits = NO_LIMITS) -> None:
+    def __init__(self, code: PlayedCode | None = None, limits: Limits = NO_LIMITS) -> None:
         self.hosts = [PlayedHost(HostInfo(host, f"node-{host}", "127.0.0.1", 4)) for host in range(2)]
         self.streams = PlayedStreams()
         self.facts: list[FactBody] = []
@@ -101,6 +116,7 @@ class Play:
             self.facts.append,
             now_ms=lambda: self.ms,
             ticks_ms=lambda: self.ms,
+            code=code,
         )
         self.gang.launch("127.0.0.1:23000")
 

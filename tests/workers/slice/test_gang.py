@@ -206,7 +206,7 @@ def pulses(play: Play, **of_rank_1: object) -> None:
 
 
 def test_a_rank_that_never_joins_is_looked_at_with_all_others_before_it_is_ended() -> None:
-    play = Play(LIMITS).running()
+    play = Play(limits=LIMITS).running()
     pulses(play)
     play.step()
     assert [host.signals for host in play.hosts] == [["INSPECT"], ["INSPECT"]]
@@ -223,7 +223,7 @@ def test_a_rank_that_never_joins_is_looked_at_with_all_others_before_it_is_ended
 
 def test_a_gang_that_makes_no_step_is_stalled_unless_it_is_cancelled_meanwhile() -> None:
     for cancelled in (False, True):
-        play = Play(LIMITS).running()
+        play = Play(limits=LIMITS).running()
         pulses(play, joined=True, phase="train", step=40, step_ms=4_001, gaps=9)
         if cancelled:
             play.gang.stop(StopOrder("cancelled", 0))
