@@ -7,6 +7,7 @@ from orchestrator.api.configs import whole_config
 from orchestrator.domain.errors import Unavailable
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.domain.job import Attempt, Job
+from orchestrator.domain.patience import limits_of
 from orchestrator.domain.spec import RefusedSpec
 from orchestrator.protocol import VERSION, CheckpointOrder, ErrandOrder, Orders, ProgramOrder, RunOrder, StopOrder
 from orchestrator.store.queries.errands import Errand
@@ -42,6 +43,7 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
         checkpoint=_checkpoint(job, checkpoint_root),
         token=token,
         stop=None if stop is None else StopOrder(stop.reason.value, stop.grace_ms),
+        limits=limits_of(job.spec.patience, _hosts(job, attempt), builtin=job.spec.program.builtin is not None),
     )
 
 
@@ -50,6 +52,12 @@ def _unless_refused(run: RunOrder, job: Job) -> RunOrder:
         return run
     said = f"this version does not take the job's spec, which an earlier one took: {job.spec.why}"
     return replace(run, impossible=said)
+
+
+def _hosts(job: Job, attempt: Attempt) -> int:
+    """How many hosts the attempt has: of the choice that has its chips and its number of slices."""
+    fitting = (c.hosts for c in job.spec.choices if (c.count, c.chips) == (len(attempt.slices), attempt.chips))
+    return next(fitting, len(attempt.slices))
 
 
 def _with_secrets(run: RunOrder, job: Job, standing: Standing, unseal: Callable[[str], str]) -> RunOrder:
