@@ -61,13 +61,20 @@ check: $(TESTING) ## lint, format, types, import contracts
 lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 	printf 'setuptools>=80\nuv\n' | $(COMPILE) - --output-file requirements-build.lock
 	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra tpu --constraint requirements.lock --output-file requirements-tpu.lock
 	$(COMPILE) pyproject.toml --group test --constraint requirements.lock --output-file requirements-test.lock
+
+.PHONY: release
+release: $(TESTING) ## build dist/: the wheel and what a TPU VM needs to install and start it
+	rm -rf build dist
+	$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
+	cp requirements-tpu.lock deploy/install.sh deploy/tpu-vm.sh dist/
 
 .PHONY: clean
 clean: ## end what runs here and remove all that was built or written
 	@if [ -x $(BIN)/podwright ]; then for state in .podwright .podwright/demo; do \
 		PODWRIGHT_STATE=$$state $(BIN)/podwright down --quiet || true; done; fi
-	rm -rf $(VENV) $(PEERS) .podwright build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) .podwright build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------------------------------------ installing
