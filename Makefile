@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 TESTING := $(VENV)/.testing-installed
 PEERS := .venv-peers
+LIBTPU := .libtpu
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
@@ -24,7 +25,8 @@ demo: $(RUNTIME) ## set everything up, train on two emulated TPU slices, lose a 
 
 .PHONY: test
 test: $(TESTING) ## run all tests but the long ones (make soak)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 -m 'not long and not serial'
+	$(BIN)/pytest -m 'serial and not long'
 
 .PHONY: simulate
 simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, invariants at every event
@@ -39,6 +41,11 @@ bench: $(TESTING) ## measure a FIGURE (default: scheduler); one JSON line each, 
 .PHONY: parity
 parity: $(TESTING) $(PEERS)/.installed ## compare logits and gradients with Hugging Face's Llama and Gemma 2
 	PODWRIGHT_PEERS=$(PEERS)/bin/python $(BIN)/pytest tests/jobs/train/test_weights.py
+
+.PHONY: tpu
+tpu: $(TESTING) $(LIBTPU)/.installed ## compile train steps with the real TPU compiler, without a TPU: memory and traffic
+	PODWRIGHT_TPU=$(LIBTPU) $(BIN)/pytest -m long tests/jobs/train/test_ahead.py
+	PODWRIGHT_TPU=$(LIBTPU) $(BIN)/python -m tests.benchmarks.tpu
 
 .PHONY: chaos
 KILLS ?= 200
@@ -57,24 +64,31 @@ check: $(TESTING) ## lint, format, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: reference
+reference: $(RUNTIME) ## write docs/reference from the code again
+	$(BIN)/python -m orchestrator.api.reference > docs/reference/api.md
+	$(BIN)/python -m orchestrator.cli.reference cli > docs/reference/cli.md
+	$(BIN)/python -m orchestrator.cli.reference spec > docs/reference/spec.md
+
 .PHONY: lock
 lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 	printf 'setuptools>=80\nuv\n' | $(COMPILE) - --output-file requirements-build.lock
 	$(COMPILE) pyproject.toml --output-file requirements.lock
-	$(COMPILE) pyproject.toml --extra tpu --constraint requirements.lock --output-file requirements-tpu.lock
 	$(COMPILE) pyproject.toml --group test --constraint requirements.lock --output-file requirements-test.lock
+	echo 'jax[tpu]' | $(COMPILE) - --constraint requirements.lock --output-file requirements-tpu.lock \
+		$(addprefix --no-emit-package=,jax jaxlib ml-dtypes numpy opt-einsum scipy requests certifi charset-normalizer idna urllib3)
 
 .PHONY: release
 release: $(TESTING) ## build dist/: the wheel and what a TPU VM needs to install and start it
 	rm -rf build dist
 	$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
-	cp requirements-tpu.lock deploy/install.sh deploy/tpu-vm.sh dist/
+	cp requirements.lock requirements-tpu.lock deploy/install.sh deploy/tpu-vm.sh dist/
 
 .PHONY: clean
 clean: ## end what runs here and remove all that was built or written
 	@if [ -x $(BIN)/podwright ]; then for state in .podwright .podwright/demo; do \
 		PODWRIGHT_STATE=$$state $(BIN)/podwright down --quiet || true; done; fi
-	rm -rf $(VENV) $(PEERS) .podwright build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(LIBTPU) .podwright build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------------------------------------ installing
@@ -101,4 +115,10 @@ $(TESTING): $(RUNTIME) requirements-test.lock
 $(PEERS)/.installed: $(VENV)/.tools-installed pyproject.toml
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(PEERS)
 	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --group peers
+	@touch $@
+
+# The extra `tpu` and nothing that is there already: with libtpu in $(VENV), JAX would look for TPUs at every start.
+$(LIBTPU)/.installed: $(VENV)/.tools-installed requirements-tpu.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(LIBTPU) --no-deps --require-hashes \
+		-r requirements-tpu.lock
 	@touch $@

@@ -1,19 +1,11 @@
 #!/usr/bin/env bash
-# install.sh PREFIX LOCK [WHEEL]: install what LOCK pins, by hash, and then WHEEL into a virtual environment at PREFIX.
-# Nothing that is not pinned is fetched. A part that PREFIX has already is passed over, so it may run at every boot.
+# install.sh PREFIX FILE…: install each FILE in turn into a virtual environment at PREFIX: what a .lock pins, by hash, or
+# a .whl without what it depends on. So nothing that is not pinned is fetched.
+# A file that PREFIX has in that version already is passed over: it may run at every boot.
 set -euo pipefail
 
-prefix=$1 lock=$2 wheel=${3:-}
+prefix=$1
 python=${PYTHON:-python3}
-
-# part NAME FILE COMMAND…: run COMMAND, unless it ran for a file of the same content.
-part() {
-  local stamp="$prefix/.$1" digest
-  digest=$(sha256sum <"$2")
-  if [[ -f $stamp && $(<"$stamp") == "$digest" ]]; then return; fi
-  "${@:3}"
-  echo "$digest" >"$stamp"
-}
 
 if [[ ! -x $prefix/bin/python ]]; then
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
@@ -22,8 +14,19 @@ if [[ ! -x $prefix/bin/python ]]; then
   }
   "$python" -m venv "$prefix"
 fi
-pip=("$prefix/bin/python" -m pip --disable-pip-version-check install --quiet --no-cache-dir)
-part dependencies "$lock" "${pip[@]}" --require-hashes -r "$lock"
-if [[ -n $wheel ]]; then
-  part wheel "$wheel" "${pip[@]}" --no-deps --force-reinstall "$wheel"
-fi
+
+for file in "${@:2}"; do
+  stamp=$prefix/.installed-$(basename "$file")
+  digest=$(sha256sum <"$file")
+  if [[ -f $stamp && $(<"$stamp") == "$digest" ]]; then continue; fi
+  case $file in
+    *.lock) options=(--require-hashes -r "$file") ;;
+    *.whl) options=(--no-deps --force-reinstall "$file") ;;
+    *)
+      echo "$file is neither a .lock nor a .whl" >&2
+      exit 1
+      ;;
+  esac
+  "$prefix/bin/python" -m pip --disable-pip-version-check install --quiet --no-cache-dir "${options[@]}"
+  echo "$digest" >"$stamp"
+done

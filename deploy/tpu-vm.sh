@@ -38,7 +38,7 @@ if [[ $release == gs://* ]]; then
 else
   cp "${release%/}"/* "$home/release/"
 fi
-bash "$home/release/install.sh" "$home/venv" "$home/release/requirements-tpu.lock" "$home"/release/podwright-*.whl
+bash "$home/release/install.sh" "$home/venv" "$home"/release/requirements{,-tpu}.lock "$home"/release/podwright-*.whl
 
 join=("$home/venv/bin/python" -m workers.cluster.providers.ray host --head "$head" --metadata "$metadata" "$@")
 cd "$work"

@@ -75,8 +75,9 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     parser.add_argument("--checkpoint-root", help="folder that all hosts see, or gs://…; default: in the state folder")
     parser.add_argument("--blobs", type=Path, help="folder that replicas share; default: in the state folder")
     parser.add_argument("--server-key-file", type=Path, help="file that replicas share; default: in the state folder")
-    for what in ("events", "metrics", "logs"):
+    for what in ("events", "metrics", "logs", "artifacts"):
         parser.add_argument(f"--keep-{what}-days", type=float, help="default: for ever")
+    parser.add_argument("--keep-unnamed-bundles-days", default=7.0, type=float, help="of code that no job names")
     parser.add_argument("--admin-token-file", type=Path, help="holds a global admin's token; on loopback one is made")
     parser.add_argument(
         "--cluster-token-file",
@@ -99,7 +100,13 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         checkpoint_root=_checkpoint_root(given.checkpoint_root, state_dir),
         blobs=(given.blobs or state_dir / "blobs").absolute(),
         server_key_file=(given.server_key_file or state_dir / "server.key").absolute(),
-        kept=Kept(_days_ms(given.keep_events_days), _days_ms(given.keep_metrics_days), _days_ms(given.keep_logs_days)),
+        kept=Kept(
+            _days_ms(given.keep_events_days),
+            _days_ms(given.keep_metrics_days),
+            _days_ms(given.keep_logs_days),
+            _days_ms(given.keep_artifacts_days),
+            int(given.keep_unnamed_bundles_days * 86_400_000),
+        ),
         tokens=_token_files(given, state_dir),
         lease_ms=int(given.lease_seconds * 1000),
     )

@@ -29,8 +29,8 @@ from workers.rank.progress import Reporter
 
 log = logging.getLogger(__name__)
 
-_SPLIT_BY = {"D": "fsdp", "H": "tensor", "G": "tensor", "F": "tensor", "V": "tensor", "T": "sequence", "C": "sequence"}
-"""Letter of a size -> the mesh axis that splits it."""
+_SPLIT_BY = {"D": "embed", "H": "heads", "G": "kv_heads", "F": "ffn", "V": "vocab", "T": "time", "C": "time"}
+"""Letter of a size -> its logical axis."""
 
 
 def run(context: RankContext, reporter: Reporter) -> bool:
@@ -63,12 +63,12 @@ def place(config: TrainConfig) -> Placement:
     except ValueError as error:
         raise InvalidProgram(f"config.mesh: {error}") from error
     rows = config.data.batch // config.optimizer.accumulate
-    if rows % placement.batch_ways:
-        raise InvalidProgram(f"data.batch={rows} does not divide over {placement.batch_ways} devices")
+    if rows % placement.ways("batch"):
+        raise InvalidProgram(f"data.batch={rows} does not divide over {placement.ways('batch')} devices")
     # C: the places of a piece of the loss.
     sizes = {letter: getattr(config.model, letter) for letter in "DHGFVT"} | {"C": config.model.T // config.loss.chunks}
     for letter, axis in _SPLIT_BY.items():
-        ways = placement.mesh.shape[axis]
+        ways = placement.ways(axis)
         if sizes[letter] % ways:
             raise InvalidProgram(f"model.{letter}={sizes[letter]} does not divide over {ways} devices")
     return placement

@@ -4,7 +4,9 @@ from fastapi import FastAPI
 
 from orchestrator.api import (
     arrays,
+    artifacts,
     bulk,
+    bundles,
     checkpoints,
     continuing,
     events,
@@ -39,6 +41,7 @@ _ROUTERS = (
     events.router,
     metrics.router,
     checkpoints.router,
+    artifacts.router,
     continuing.router,
     logs.router,
     ledger.router,
@@ -47,12 +50,14 @@ _ROUTERS = (
     restrictions.router,
     projects.router,
     secrets.router,
+    bundles.router,
     users.router,
     usage.router,
     webhooks.router,
     tokens.router,
     link.router,
     ingest.router,
+    bundles.of_attempts,
     health.router,
     prometheus.router,
 )

@@ -68,5 +68,5 @@ def _errand(errand: Errand, checkpoint_root: str) -> ErrandOrder:
 def _program(job: Job) -> ProgramOrder:
     program = job.spec.program
     if program.builtin is None:
-        return ProgramOrder(None, None, program.command)
+        return ProgramOrder(None, None, program.command, program.code)
     return ProgramOrder(program.builtin, whole_config(program.builtin, program.config or {}), ())

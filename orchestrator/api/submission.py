@@ -9,10 +9,11 @@ from orchestrator.domain.errors import Fault, InvalidInput, NotFound
 from orchestrator.domain.gates import Dependencies, Dependency
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.spec import JobSpec
+from orchestrator.store.commands import bundles as bundle_commands
 from orchestrator.store.commands import jobs as commands
 from orchestrator.store.commands.jobs import Descent, IdempotencyKey
 from orchestrator.store.database import ReadTx, WriteTx
-from orchestrator.store.queries import fleet, jobs, people, secrets
+from orchestrator.store.queries import bundles, fleet, jobs, people, secrets
 
 
 async def submit(
@@ -31,7 +32,7 @@ async def submit(
     spec = replace(spec, after=await _resolved(tx, who, spec.after))
     job_id, is_new = await commands.submit(tx, spec, new_id, now_ms, key, by=who.actor, descent=descent)
     if is_new:  # a repeat is answered whatever there is by now
-        await _refuse_unknown_names(tx, who, spec)
+        await _refuse_unknown_names(tx, who, spec, now_ms)
         refuse_unknown_shapes(spec, await fleet.all_slices(tx))
     return job_id, is_new
 
@@ -51,7 +52,7 @@ async def _dependency(tx: ReadTx, who: Caller, one: Dependency, path: str) -> De
         raise InvalidInput((Fault(path, str(error)),)) from None
 
 
-async def _refuse_unknown_names(tx: ReadTx, who: Caller, spec: JobSpec) -> None:
+async def _refuse_unknown_names(tx: WriteTx, who: Caller, spec: JobSpec, now_ms: int) -> None:
     try:
         await people.project(tx, spec.project)
     except NotFound as error:
@@ -61,6 +62,8 @@ async def _refuse_unknown_names(tx: ReadTx, who: Caller, spec: JobSpec) -> None:
             await jobs.find(tx, origin.partition("/")[0], who.projects)
         except NotFound as error:
             raise InvalidInput((Fault("checkpoint.continue_from", str(error)),)) from None
+    if spec.program.code is not None:
+        await _use_bundle(tx, spec.project, spec.program.code, now_ms)
     known = {secret.name for secret in await secrets.secrets_of(tx, spec.project)} if spec.secrets else set()
     faults = [
         Fault(f"secrets[{n}]", f"project {spec.project} has no secret {name}")
@@ -69,3 +72,11 @@ async def _refuse_unknown_names(tx: ReadTx, who: Caller, spec: JobSpec) -> None:
     ]
     if faults:
         raise InvalidInput(tuple(faults))
+
+
+async def _use_bundle(tx: WriteTx, project: str, digest: str, now_ms: int) -> None:
+    try:
+        await bundles.bundle(tx, project, digest)
+    except NotFound as error:
+        raise InvalidInput((Fault("program.code", f"{error}; upload it first"),)) from None
+    await bundle_commands.use(tx, project, digest, now_ms)

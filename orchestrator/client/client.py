@@ -5,12 +5,15 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
 
 import httpx
 
+from orchestrator.client.artifacts import Artifacts
+from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
 from orchestrator.domain.lifecycle import TERMINAL
@@ -39,6 +42,8 @@ class Client:
         self._connection = Connection(url.rstrip("/"), token, transport, sleep)
         self._sleep = sleep
         self._monotonic = monotonic
+        self.artifacts = Artifacts(self._connection)
+        self.bundles = Bundles(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -51,8 +56,15 @@ class Client:
 
     # ------------------------------------------------------------------------------------------------------------ jobs
 
-    def submit(self, spec: Mapping[str, Any], idempotency_key: str | None = None) -> Answer:
-        """Queue a job. Without a key each call is a submission of its own, which a lost answer does not double."""
+    def submit(
+        self, spec: Mapping[str, Any], idempotency_key: str | None = None, *, folder: Path | None = None
+    ) -> Answer:
+        """Queue a job. Without a key each call is a submission of its own, which a lost answer does not double.
+
+        Where `program.code` is a folder, it is packed and uploaded first; a relative one is below `folder`, or else the
+        working folder.
+        """
+        spec = self.bundles.with_code(spec, folder or Path.cwd())
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._object(self._connection.post(f"{_PREFIX}/jobs", dict(spec), headers))
 

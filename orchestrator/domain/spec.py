@@ -10,6 +10,7 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from orchestrator.domain.bundles import is_digest
 from orchestrator.domain.endings import Budget
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
 from orchestrator.domain.topology import SliceRequest, parse_choices
@@ -60,11 +61,20 @@ class Program:
     __pydantic_config__ = STRICT
 
     builtin: Literal["train"] | None = None
+    """Its name."""
     config: dict[str, Any] | None = None
     """As written, its preset not yet filled in; checked by the edge that takes it (`api/configs.py`)."""
     command: tuple[str, ...] = ()
+    """Its parts, e.g. `[python, train.py]`; no shell reads them."""
+    code: str | None = None
+    """The digest of the bundle in which the command runs. Clients take a folder here, and upload it."""
 
     def __post_init__(self) -> None:
+        if self.code is not None and not is_digest(self.code):
+            said = "is not the digest of a bundle (64 hexadecimal digits); the command line and the SDK take a folder"
+            raise SpecError("code", f"{self.code[:80]!r} {said}")
+        if self.code is not None and not self.command:
+            raise SpecError("code", "only a command runs in code")
         if (self.builtin is None) == (not self.command):
             raise SpecError("", "give either builtin or command, not both and not none")
         if self.config is not None and self.builtin is None:
@@ -85,10 +95,15 @@ class RetryPolicy:
     __pydantic_config__ = STRICT
 
     failures: Limit = 2
+    """Of the program itself: an exit that is not 0, a NaN loss, no memory."""
     stalls: Limit = 3
+    """No progress for too long, or a gang that never came together."""
     infra: Limit = 10
+    """What nobody chose: a launch that failed, storage that was away, a port that was taken."""
     preemptions: Limit = UNLIMITED
+    """Slices or hosts that the provider took."""
     without_progress: Limit = 5
+    """In a row, without a newly committed step."""
 
     def __post_init__(self) -> None:
         for name in ("failures", "stalls", "infra", "preemptions", "without_progress"):
@@ -108,8 +123,10 @@ class KeepBest:
     __pydantic_config__ = STRICT
 
     metric: str
+    """Its name as the program reports it, e.g. `eval/loss`."""
     n: int = 1
     mode: Literal["min", "max"] = "min"
+    """Whether less is better or more."""
 
     def __post_init__(self) -> None:
         _check_count(self, "n", 1000)
@@ -125,7 +142,9 @@ class CheckpointPolicy:
     __pydantic_config__ = STRICT
 
     every_steps: int | None = None
+    """Steps between saves of a built-in program."""
     keep_last: int = 2
+    """The newest so many."""
     keep_every: int | None = None
     """Also each step that divides by it."""
     keep_best: KeepBest | None = None
@@ -153,12 +172,15 @@ class JobSpec:
     __pydantic_config__ = STRICT
 
     name: str
+    """What lists show. Not unique: an id is, and where JOB is asked for a name means its newest job."""
     program: Program
     slices: str | tuple[str, ...]
     """`v5e:4x4`, `2*v5e:4x4`, or a list of these, best first."""
     project: str = "default"
+    """Whose quota, secrets and members it takes."""
     capacity: Capacity = Capacity.ANY
     priority: str = "normal/0"
+    """`production`, `normal` or `batch`, and a whole number that orders jobs within the band: `normal/10`."""
     expected_runtime: str = UNKNOWN
     """How long it will probably run, as its owner says: lets it pass blocked jobs that it does not delay."""
     max_runtime: str = UNLIMITED
@@ -170,7 +192,9 @@ class JobSpec:
     retry: RetryPolicy = RetryPolicy()
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
+    """Variables of the program, as text. For what must not be read by others there is `secrets`."""
     labels: dict[str, str] = field(default_factory=dict)
+    """Words of your own to find jobs by."""
     secrets: tuple[str, ...] = ()
     """Names of the project's secrets; each reaches the program as the variable of that name."""
     after: Dependencies = NO_DEPENDENCIES

@@ -68,14 +68,14 @@ async def ingest(
         Superseded: its end was recorded too long ago.
     """
     async with database.read() as tx:
-        attempt = await _reporting(tx, attempt_id, now_ms)
+        attempt = await reporting(tx, attempt_id, now_ms)
         stored = await stored_offsets(tx, attempt_id)
     read = await asyncio.to_thread(_read, blobs, attempt, pieces, stored)
     told = any(one.part.invalid or any(isinstance(r, CheckpointReport) for r in one.part.records) for one in read)
     # Only what becomes an event has to wait for other writers: slices report once a second.
     async with database.write() if told else database.write_beside() as tx:
         await job_commands.lock(tx, attempt.job_id)
-        await _reporting(tx, attempt_id, now_ms)
+        await reporting(tx, attempt_id, now_ms)
         for one in read:
             await _keep(tx, attempt, one, now_ms)
         stored = await stored_offsets(tx, attempt_id)
@@ -83,7 +83,7 @@ async def ingest(
     return tuple(Offset(rank, stream, stored.get((rank, stream), 0)) for rank, stream in posted)
 
 
-async def _reporting(tx: ReadTx, attempt_id: AttemptId, now_ms: int) -> Attempt:
+async def reporting(tx: ReadTx, attempt_id: AttemptId, now_ms: int) -> Attempt:
     """The attempt, if it may still report: a live one, or one whose end was recorded a short while ago.
 
     That a successor runs does not matter: each attempt's reports are its own, and where they are joined the newer wins.

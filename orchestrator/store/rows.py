@@ -122,6 +122,7 @@ def new_job_row(job: Job) -> dict[str, Any]:
         "array_id": job.array and job.array.id,
         "array_index": job.array and job.array.index,
         "array_limit": job.array and job.array.limit,
+        "bundle": job.spec.program.code,
         **job_state_row(job),
     }
 

@@ -94,5 +94,5 @@ def test_nothing_is_installed_but_by_hash() -> None:
     steps = re.findall(r"pip install|-m pip .*install.*|uv pip.*", DOCKERFILE)
     assert all("--require-hashes" in step for step in steps)
     script = (DEPLOY / "install.sh").read_text()
-    assert '--require-hashes -r "$lock"' in script
-    assert '--no-deps --force-reinstall "$wheel"' in script
+    assert '--require-hashes -r "$file"' in script
+    assert '--no-deps --force-reinstall "$file"' in script

@@ -35,12 +35,13 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
     """The folder of an earlier boot, in which the release is installed already."""
     release = tmp_path / "release"
     release.mkdir()
-    for file in (wheel, DEPLOY / "install.sh", REPOSITORY / "requirements-tpu.lock"):
+    locks = [REPOSITORY / "requirements.lock", REPOSITORY / "requirements-tpu.lock"]
+    for file in (wheel, DEPLOY / "install.sh", *locks):
         shutil.copy(file, release)
     prefix = tmp_path / "home" / "venv"
     environment_with(wheel, prefix)
-    for part, file in (("dependencies", REPOSITORY / "requirements-tpu.lock"), ("wheel", wheel)):
-        (prefix / f".{part}").write_text(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  -\n")
+    for file in (wheel, *locks):
+        (prefix / f".installed-{file.name}").write_text(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  -\n")
     return release
 
 

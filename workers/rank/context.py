@@ -34,12 +34,19 @@ class RankContext:
     committed_step: int | None = None
     checkpoint_origin: str | None = None
     """`<folder of another job>/<attempt>/<step>`, where this job begins that continues it."""
+    slice_index: int = 0
+    """Ranks are numbered slice by slice: those of slice 0 first."""
+    slice_count: int = 1
 
     def __post_init__(self) -> None:
         if self.attempt < 1:
             raise ValueError(f"{PREFIX}ATTEMPT={self.attempt} is not an attempt number: attempts count from 1")
         if not 0 <= self.rank < self.rank_count:
             raise ValueError(f"{PREFIX}RANK={self.rank} is not within {PREFIX}RANK_COUNT={self.rank_count}")
+        if not 0 <= self.slice_index < self.slice_count:
+            raise ValueError(
+                f"{PREFIX}SLICE_INDEX={self.slice_index} is not within {PREFIX}SLICE_COUNT={self.slice_count}"
+            )
         if self.checkpoint_every_steps is not None and self.checkpoint_every_steps < 1:
             raise ValueError(f"{PREFIX}CHECKPOINT_EVERY_STEPS={self.checkpoint_every_steps} is less than 1")
 
@@ -64,6 +71,8 @@ class RankContext:
             checkpoint_every_steps=_number("CHECKPOINT_EVERY_STEPS", every) if every else None,
             committed_step=_number("COMMITTED_STEP", committed) if committed else None,
             checkpoint_origin=_optional(environment, "CHECKPOINT_ORIGIN"),
+            slice_index=_number("SLICE_INDEX", _optional(environment, "SLICE_INDEX") or "0"),
+            slice_count=_number("SLICE_COUNT", _optional(environment, "SLICE_COUNT") or "1"),
         )
 
 

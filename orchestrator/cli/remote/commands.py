@@ -2,7 +2,7 @@
 
 import typer
 
-from orchestrator.cli.remote import checkpoints, fleet, jobs, logs, submit, watch, why
+from orchestrator.cli.remote import artifacts, checkpoints, explain, fleet, jobs, logs, submit, watch, why
 
 _PANEL = "Jobs"
 
@@ -25,9 +25,14 @@ def register(app: typer.Typer) -> None:
     saved.command("export")(checkpoints.export_checkpoint)
     saved.command("orphans")(checkpoints.collect_orphans)
     app.add_typer(saved, name="checkpoints", rich_help_panel=_PANEL)
+    left = typer.Typer(help="List the files that a job's program left, or get them.", no_args_is_help=True)
+    left.command("list")(artifacts.list_artifacts)
+    left.command("get")(artifacts.get_artifacts)
+    app.add_typer(left, name="artifacts", rich_help_panel=_PANEL)
     app.command("logs", rich_help_panel=_PANEL)(logs.logs)
     app.command("watch", rich_help_panel=_PANEL)(watch.watch)
     app.command("why", rich_help_panel=_PANEL)(why.why_job)
     app.command("cancel", rich_help_panel=_PANEL)(jobs.cancel_job)
     app.command("events", rich_help_panel=_PANEL)(jobs.list_events)
+    app.command("explain", rich_help_panel="Specs")(explain.explain)
     app.command("slices", rich_help_panel="Fleet")(fleet.list_slices)

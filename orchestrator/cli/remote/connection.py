@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.failures import CommandFailed, Exit
+from orchestrator.domain.bundles import BadBundle
 
 if TYPE_CHECKING:  # httpx takes longer to import than the help takes to print
     from orchestrator.client import ApiError, Client
@@ -64,6 +65,8 @@ def control_plane(target: Target) -> Iterator["Client"]:
             yield client
         except ApiError as error:
             raise refusal(error, url) from None
+        except BadBundle as error:
+            raise CommandFailed(f"program.code: {error}", Exit.USAGE) from None
 
 
 def refusal(error: "ApiError", url: str) -> CommandFailed:

@@ -51,6 +51,21 @@ def checkpoints_table(checkpoints: Sequence[Answer]) -> Table:
     return table
 
 
+def artifacts_table(found: Sequence[Answer]) -> Table:
+    table = columns("attempt", "rank", "path", "size", "changed", "state", "note")
+    for one in found:
+        table.add_row(
+            str(one["attempt"]),
+            str(one["rank"]),
+            plain(one["path"]),
+            "" if one["state"] == "skipped" else size(one["size"]),
+            "" if one["state"] == "skipped" else moment(one["modified_at_ms"]),
+            one["state"],
+            plain(one["note"]),
+        )
+    return table
+
+
 def events_table(events: Sequence[Answer]) -> Table:
     table = columns("time", "event", "what happened")
     for event in events:

@@ -2,6 +2,7 @@
 
 from orchestrator.store.schema.base import metadata
 from orchestrator.store.schema.effects import deliveries, hosts, restrictions, webhooks
+from orchestrator.store.schema.files import artifacts, bundles
 from orchestrator.store.schema.people import members, projects, quotas, secrets, tokens, users
 from orchestrator.store.schema.queue import outlooks
 from orchestrator.store.schema.work import (
@@ -27,7 +28,9 @@ from orchestrator.store.schema.work import (
 )
 
 __all__ = [
+    "artifacts",
     "attempts",
+    "bundles",
     "checkpoints",
     "clusters",
     "deliveries",
