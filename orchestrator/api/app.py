@@ -32,6 +32,7 @@ from orchestrator.api import (
     why,
 )
 from orchestrator.api.deps import Deps
+from orchestrator.store.intake import Intake
 
 _ROUTERS = (
     bulk.router,
@@ -67,6 +68,7 @@ def create_app(deps: Deps) -> FastAPI:
     # The interactive pages would load scripts from elsewhere; the schema is enough for tools.
     app = FastAPI(title="Podwright", openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None)
     app.state.deps = deps
+    app.state.intake = Intake(deps.database, deps.blobs)
     problems.install(app)
     add_routes(app)
     openapi.install(app)
