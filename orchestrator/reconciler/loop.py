@@ -19,6 +19,9 @@ BEAT_MS: Final = 1_000
 POLL_MS: Final = 500
 """How soon a write of another process is noticed; those of our own ring."""
 _LONGEST_BACK_OFF_MS: Final = 30_000
+_REST: Final = 3
+"""After a tick the loop rests for so many times as long as it took: it shares a core with whoever asks and reports."""
+_LONGEST_REST_MS: Final = 1_000
 
 log = structlog.get_logger()
 
@@ -138,12 +141,15 @@ class Loop:
 
     async def _keep_ticking(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            ring = self._database.commits.next_ring()
+            ring, began = self._database.commits.next_ring(), self._clock.monotonic_ms()
             await self._step_or_log()
             if self._agenda.failures:
                 await self._clock.wait(stopping, self._agenda.back_off_ms)
-            else:
-                await self._clock.wait(ring, self._span_ms())
+                continue
+            rest_ms = min(_LONGEST_REST_MS, _REST * (self._clock.monotonic_ms() - began))
+            if rest_ms:
+                await self._clock.wait(stopping, rest_ms)
+            await self._clock.wait(ring, self._span_ms())
 
     async def _step_or_log(self) -> None:
         try:
