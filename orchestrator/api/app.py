@@ -35,6 +35,9 @@ from orchestrator.api.deps import Deps
 from orchestrator.store.intake import Intake
 
 _ROUTERS = (
+    # First those that are asked all the time: routers are tried in this order.
+    ingest.router,
+    link.router,
     bulk.router,
     jobs.router,
     verbs.router,
@@ -56,8 +59,6 @@ _ROUTERS = (
     usage.router,
     webhooks.router,
     tokens.router,
-    link.router,
-    ingest.router,
     bundles.of_attempts,
     health.router,
     prometheus.router,

@@ -29,7 +29,7 @@ class Deps:
     """Set, and the bell rung, when the server stops: open long polls and streams then end by themselves."""
 
 
-def _deps(request: Request) -> Deps:
+async def _deps(request: Request) -> Deps:  # async: FastAPI would call it in a thread, several times a request
     found: Deps = request.app.state.deps
     return found
 
