@@ -136,7 +136,7 @@ class Loop:
             try:
                 await self._leading.beat()
             except Unavailable as error:
-                log.warning("the lease could not be renewed", error=str(error))
+                log.warning("the lease could not be renewed", why=error.why)
             await self._clock.wait(stopping, BEAT_MS)
 
     async def _keep_ticking(self, stopping: asyncio.Event) -> None:
@@ -158,7 +158,7 @@ class Loop:
             self._leading.lose()
         except Unavailable as error:
             self._agenda.failures += 1
-            log.warning("a tick found no database", error=str(error), again_in_ms=self._agenda.back_off_ms)
+            log.warning("a tick found no database", why=error.why, again_in_ms=self._agenda.back_off_ms)
         except Exception:  # a defect in one decision must not take the server and every other job's API with it
             self._agenda.failures += 1
             log.exception("a tick failed", failures=self._agenda.failures, again_in_ms=self._agenda.back_off_ms)

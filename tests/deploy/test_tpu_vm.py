@@ -69,6 +69,7 @@ def booted(installed: Path, emulated: Emulated, tmp_path: Path) -> Iterator[psut
         until(lambda: not any(child.is_running() for child in started) or None, "Ray's processes are gone", 30)
 
 
+@pytest.mark.long
 def test_a_vm_that_boots_joins_as_a_slice_and_runs_a_job(booted: psutil.Popen, rig: Rig, tmp_path: Path) -> None:
     up = rig.wait_for_slice("joined")
     assert (up.shape, up.pool, up.capacity) == ("v5e:2x2", "vms", "on_demand")
