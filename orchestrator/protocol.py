@@ -44,6 +44,8 @@ class CheckpointOrder:
     """The newest step that is known to be committed: when the folder holds none, the job must not begin at 0."""
     origin: str | None = None
     """`<folder of another job>/<attempt>/<step>`, where a job begins that continues it."""
+    save_deadline_ms: int | None = None
+    """A save that takes longer has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class RunOrder:
     token: str
     """Good for this attempt's ingest only; derived from the server's key when the order is sent, stored nowhere."""
     stop: StopOrder | None = None
+    impossible: str | None = None
+    """Why it cannot run as its job says: it is not started, and reported as `invalid_program`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ class Orders:
     epoch: int
     runs: tuple[RunOrder, ...]
     errands: tuple[ErrandOrder, ...] = ()
+    checkpoint_root: str = ""
+    """Below which all jobs' folders lie: the cluster tries now and then whether it can write there."""
 
 
 # ------------------------------------------------------------------------------------------------------------- facts up
@@ -187,12 +193,24 @@ class ErrandDone:
     id: str
     ok: bool
     message: str
+    finding: Literal["damaged", "newest", "nothing"] | None = None
+    """Of a verify: the step is damaged and was set aside. Of a deletion: LATEST names the step, so it stays. Of a
+    search for orphans: there is nothing to tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrandsPost:
     version: int
     done: tuple[ErrandDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePost:
+    """What a cluster found when it tried to write below the checkpoints' root; `fault` is None when it could."""
+
+    version: int
+    root: str
+    fault: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +304,7 @@ ARTIFACTS_REPLY: Final = TypeAdapter(ArtifactsReply)
 ORDERS: Final = TypeAdapter(Orders)
 FACTS_POST: Final = TypeAdapter(FactsPost)
 ERRANDS_POST: Final = TypeAdapter(ErrandsPost)
+STORAGE_POST: Final = TypeAdapter(StoragePost)
 FACTS_REPLY: Final = TypeAdapter(FactsReply)
 INGEST_POST: Final = TypeAdapter(IngestPost)
 INGEST_REPLY: Final = TypeAdapter(IngestReply)

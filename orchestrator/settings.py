@@ -43,6 +43,8 @@ class Settings:
     """Attempt tokens and sealed secrets rest on this key; replicas share it. Made if it is not there."""
     kept: Kept
     """For how long events, metrics and logs are kept."""
+    private_webhooks: bool
+    """Whether webhooks may reach addresses that are not on the internet: loopback, private networks."""
     tokens: tuple[TokenFile, ...]
     lease_ms: int
     """How long a leader's lease row may stand still before another process takes over."""
@@ -78,6 +80,7 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     for what in ("events", "metrics", "logs", "artifacts"):
         parser.add_argument(f"--keep-{what}-days", type=float, help="default: for ever")
     parser.add_argument("--keep-unnamed-bundles-days", default=7.0, type=float, help="of code that no job names")
+    parser.add_argument("--allow-private-webhooks", action="store_true", help="also to addresses of private networks")
     parser.add_argument("--admin-token-file", type=Path, help="holds a global admin's token; on loopback one is made")
     parser.add_argument(
         "--cluster-token-file",
@@ -107,6 +110,7 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
             _days_ms(given.keep_artifacts_days),
             int(given.keep_unnamed_bundles_days * 86_400_000),
         ),
+        private_webhooks=given.allow_private_webhooks,
         tokens=_token_files(given, state_dir),
         lease_ms=int(given.lease_seconds * 1000),
     )

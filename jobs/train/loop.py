@@ -34,7 +34,7 @@ _SPLIT_BY = {"D": "embed", "H": "heads", "G": "kv_heads", "F": "ffn", "V": "voca
 
 
 def run(context: RankContext, reporter: Reporter) -> bool:
-    """Train as the config says. True: all steps are done and committed. False: saved and left early, on a notice."""
+    """Train as the config says. True: all steps are done and committed. False: left early, on a notice."""
     config = read_config(context)
     distributed.initialize(context)
     placement = place(config)
@@ -129,7 +129,8 @@ class Loop:
         self.speed = Speed(self.config)
 
     def train(self, state: State, begin: int, checkpoint_every: int | None) -> bool:
-        """From `begin` completed steps to the last. False when a notice ended it earlier; its step is saved by then."""
+        """From `begin` completed steps to the last. False when a notice ended it earlier; its step is saved by then if
+        there was time for that."""
         steps, every = self.config.steps, checkpoint_every or self.config.checkpoint_every
         ahead = Ahead(lambda step: self.batches.on_devices(step, self.rows), last=steps - 1)
         self.reporter.phase("train")
@@ -145,12 +146,13 @@ class Loop:
                 self._finish(pending)
                 pending = (done, metrics)
                 noticed = preemption.reached(done)
-                saves = noticed or done % every == 0 or done == steps
-                if saves or self._evaluates(done):
+                due = done % every == 0 or done == steps
+                saves = self.checkpoints.fits_notice(done) if noticed else due
+                if saves or noticed or self._evaluates(done):
                     self._finish(pending)  # before the save: a checkpoint never holds what a NaN made
                     pending = None
                     self._pause(done, state, saves, self._evaluates(done) and not noticed)
-                    if noticed and done < steps:
+                    if noticed and (done < steps or not saves):
                         return False
                     if done < steps:
                         self.reporter.phase("train")

@@ -17,6 +17,7 @@ from orchestrator.api import (
     ledger,
     link,
     logs,
+    maintenance,
     metrics,
     openapi,
     problems,
@@ -32,7 +33,6 @@ from orchestrator.api import (
     why,
 )
 from orchestrator.api.deps import Deps
-from orchestrator.store.intake import Intake
 
 _ROUTERS = (
     # First those that are asked all the time: routers are tried in this order.
@@ -52,12 +52,14 @@ _ROUTERS = (
     why.router,
     fleet.router,
     restrictions.router,
+    maintenance.router,
     projects.router,
     secrets.router,
     bundles.router,
     users.router,
     usage.router,
     webhooks.router,
+    webhooks.of_jobs,
     tokens.router,
     bundles.of_attempts,
     health.router,
@@ -69,7 +71,6 @@ def create_app(deps: Deps) -> FastAPI:
     # The interactive pages would load scripts from elsewhere; the schema is enough for tools.
     app = FastAPI(title="Podwright", openapi_url="/api/v1/openapi.json", docs_url=None, redoc_url=None)
     app.state.deps = deps
-    app.state.intake = Intake(deps.database, deps.blobs)
     problems.install(app)
     add_routes(app)
     openapi.install(app)

@@ -24,7 +24,6 @@ from orchestrator.protocol import (
 )
 from orchestrator.store.artifacts import Part, Skipped, Version, take_in
 from orchestrator.store.ingest import Piece
-from orchestrator.store.intake import Intake
 
 _MAX: Final = 2**62
 """Of ranks, far too many; of offsets, more than any disk: keeps all sums within 64 bits."""
@@ -35,8 +34,7 @@ router = APIRouter(prefix="/api/v1/ingest", tags=["ingest"])
 @router.post("/{attempt_id}")
 async def post_chunks(attempt: OfAttempt, request: Request, deps: WithDeps) -> Response:
     pieces = _pieces(await read_wire(request, INGEST_POST, 32 * MIB))
-    intake: Intake = request.app.state.intake
-    offsets = await intake.take(attempt, pieces, deps.clock.now_ms())
+    offsets = await deps.intake.take(attempt, pieces, deps.clock.now_ms())
     return Response(INGEST_REPLY.dump_json(IngestReply(offsets)), media_type="application/json")
 
 

@@ -26,6 +26,7 @@ from orchestrator.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+from orchestrator.domain.masking import mask_tokens
 
 STATUS: Final[Mapping[type[PodwrightError], tuple[int, str]]] = MappingProxyType(
     {
@@ -116,10 +117,10 @@ def _problem(
         "type": f"urn:podwright:problem:{kind}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": mask_tokens(detail),
         "instance": request.url.path,
     }
     if faults:
-        body["errors"] = [{"path": fault.path, "message": fault.message} for fault in faults]
+        body["errors"] = [{"path": fault.path, "message": mask_tokens(fault.message)} for fault in faults]
     sent = {**_HEADERS.get(status, {}), **(headers or {})}
     return JSONResponse(body, status, headers=sent, media_type="application/problem+json")

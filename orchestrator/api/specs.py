@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from orchestrator.api.configs import config_faults
 from orchestrator.api.faults import faults_of
 from orchestrator.domain.errors import Fault, InvalidInput
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.job import Slice
-from orchestrator.domain.spec import JobSpec, SpecError, parse_priority
+from orchestrator.domain.spec import JobSpec, parse_priority
 from orchestrator.store import strict_json
 from orchestrator.store.rows import SPEC
 

@@ -16,6 +16,7 @@ from orchestrator.client.artifacts import Artifacts
 from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.client.maintenance import Maintenance
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -44,6 +45,7 @@ class Client:
         self._monotonic = monotonic
         self.artifacts = Artifacts(self._connection)
         self.bundles = Bundles(self._connection)
+        self.maintenance = Maintenance(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -131,10 +133,16 @@ class Client:
                 self._sleep(_POLL_S)
 
     def metrics(
-        self, job: str, series: Sequence[str] = (), attempt: int | None = None, last: int | None = None
+        self,
+        job: str,
+        series: Sequence[str] = (),
+        attempt: int | None = None,
+        last: int | None = None,
+        points_each: int | None = None,
     ) -> list[Answer]:
-        """Series as columns, of each the `last` points or all; joined over all attempts unless one is named."""
-        asked = {"series": list(series), "attempt": attempt, "last": last}
+        """Series as columns, joined over all attempts unless one is named: of each the `last` points or all, or thinned
+        to about `points_each` that keep its least and greatest values."""
+        asked = {"series": list(series), "attempt": attempt, "last": last, "points_each": points_each}
         return self._items(self._connection.get(_path(job, "metrics"), asked))
 
     def checkpoints(self, job: str) -> list[Answer]:
@@ -225,6 +233,10 @@ class Client:
 
     def clusters(self) -> list[Answer]:
         return self._items(self._connection.get(f"{_PREFIX}/clusters"))
+
+    def me(self) -> Answer:
+        """Whose token this is: `name`, `admin`, `scope`, and `roles` per project."""
+        return self._object(self._connection.get(f"{_PREFIX}/me"))
 
     def version(self) -> Answer:
         return self._object(self._connection.get(f"{_PREFIX}/version"))

@@ -11,8 +11,9 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from orchestrator.domain.program import Program
 from orchestrator.domain.programs import CONFIGS
-from orchestrator.domain.spec import JobSpec, Program
+from orchestrator.domain.spec import JobSpec
 
 _UNIONS: Final = (Union, types.UnionType)
 _CONFIG: Final = "config"

@@ -6,35 +6,23 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 
 import re
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from orchestrator.domain.bundles import is_digest
+from orchestrator.domain.capacity import Capacity, check_kinds
 from orchestrator.domain.endings import Budget
+from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
+from orchestrator.domain.notify import MAX_NOTIFIED, Notify
+from orchestrator.domain.program import MAX_ENV_BYTES, Program
 from orchestrator.domain.topology import SliceRequest, parse_choices
-
-STRICT: Final = {"extra": "forbid", "strict": True}
-"""Read by pydantic at the edges: unknown keys and silent conversions are refused."""
 
 UNLIMITED: Final = "unlimited"
 UNKNOWN: Final = "unknown"
 Limit = int | Literal["unlimited"]
 
-MAX_ENV_BYTES: Final = 131_071
-"""Linux refuses a longer `NAME=value` string in execve (MAX_ARG_STRLEN less the final zero byte)."""
 MAX_ENV_TOTAL_BYTES: Final = 1_000_000
-MAX_COMMAND_PARTS: Final = 1_000
-
-
-class SpecError(ValueError):
-    """A field of the spec is wrong: `field` is its path below the object that raised."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-        self.message = message
 
 
 class Band(IntEnum):
@@ -43,49 +31,6 @@ class Band(IntEnum):
     PRODUCTION = 0
     NORMAL = 1
     BATCH = 2
-
-
-class Capacity(StrEnum):
-    """How the provider sells a slice, and which kinds a job accepts."""
-
-    ANY = "any"
-    SPOT = "spot"
-    ON_DEMAND = "on_demand"
-    RESERVED = "reserved"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What each rank runs: a built-in program with its config, or a command, started once per host without a shell."""
-
-    __pydantic_config__ = STRICT
-
-    builtin: Literal["train"] | None = None
-    """Its name."""
-    config: dict[str, Any] | None = None
-    """As written, its preset not yet filled in; checked by the edge that takes it (`api/configs.py`)."""
-    command: tuple[str, ...] = ()
-    """Its parts, e.g. `[python, train.py]`; no shell reads them."""
-    code: str | None = None
-    """The digest of the bundle in which the command runs. Clients take a folder here, and upload it."""
-
-    def __post_init__(self) -> None:
-        if self.code is not None and not is_digest(self.code):
-            said = "is not the digest of a bundle (64 hexadecimal digits); the command line and the SDK take a folder"
-            raise SpecError("code", f"{self.code[:80]!r} {said}")
-        if self.code is not None and not self.command:
-            raise SpecError("code", "only a command runs in code")
-        if (self.builtin is None) == (not self.command):
-            raise SpecError("", "give either builtin or command, not both and not none")
-        if self.config is not None and self.builtin is None:
-            raise SpecError("config", "only a builtin program has a config")
-        if len(self.command) > MAX_COMMAND_PARTS:
-            raise SpecError("command", f"at most {MAX_COMMAND_PARTS} parts, got {len(self.command)}")
-        for index, part in enumerate(self.command):
-            if "\0" in part or (index == 0 and not part.strip()):
-                raise SpecError(f"command[{index}]", "must be text without zero bytes, and the first part a program")
-            if len(part.encode()) > MAX_ENV_BYTES:
-                raise SpecError(f"command[{index}]", f"at most {MAX_ENV_BYTES} bytes, got {len(part.encode())}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +97,26 @@ class CheckpointPolicy:
     """After it steps go that only `keep_every` or `keep_best` keeps."""
     continue_from: str | None = None
     """`<job id>/<attempt>/<step>`: begin at that committed step of another job instead of at 0."""
+    save_deadline: str = "15m"
+    """A save that is not committed so long after it began has failed; training goes on, and the next one is tried."""
 
     def __post_init__(self) -> None:
         for name in ("every_steps", "keep_last", "keep_every"):
             _check_count(self, name, 10**9)
-        _ = self.max_age_ms
+        _ = self.max_age_ms, self.save_deadline_ms
         if self.continue_from is not None and not re.fullmatch(r"[a-z0-9_]+(/\d{1,9}){2}", self.continue_from):
             raise SpecError("continue_from", f"write <job id>/<attempt>/<step>, got {self.continue_from[:80]!r}")
 
     @property
     def max_age_ms(self) -> int | None:
         return duration_ms(self.max_age, "max_age")
+
+    @property
+    def save_deadline_ms(self) -> int:
+        span = duration_ms(self.save_deadline, "save_deadline")
+        if span is None or span < 1_000:
+            raise SpecError("save_deadline", f"must be a time span of at least 1s, got {self.save_deadline}")
+        return span
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +132,8 @@ class JobSpec:
     """`v5e:4x4`, `2*v5e:4x4`, or a list of these, best first."""
     project: str = "default"
     """Whose quota, secrets and members it takes."""
-    capacity: Capacity = Capacity.ANY
+    capacity: Capacity | tuple[Capacity, ...] = Capacity.ANY
+    """`any`, `spot`, `on_demand`, `reserved`, or a list of these, best first: the first that has enough free."""
     priority: str = "normal/0"
     """`production`, `normal` or `batch`, and a whole number that orders jobs within the band: `normal/10`."""
     expected_runtime: str = UNKNOWN
@@ -199,11 +154,15 @@ class JobSpec:
     """Names of the project's secrets; each reaches the program as the variable of that name."""
     after: Dependencies = NO_DEPENDENCIES
     """Jobs that have to end first; ids, or names: then their newest at submission."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told of the job's events."""
 
     def __post_init__(self) -> None:
         for name in ("name", "project"):
             if not re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?", getattr(self, name)):
                 raise SpecError(name, "must be 1 to 63 of a-z 0-9 . _ - and begin and end with a letter or digit")
+        if (wrong := check_kinds(self.capacities)) is not None:
+            raise SpecError("capacity", wrong)
         if not self.choices:
             raise SpecError("slices", "name at least one slice, e.g. v5e:2x4")
         _ = self.band, self.rank_in_band, self.expected_runtime_ms
@@ -215,6 +174,8 @@ class JobSpec:
         _check_secrets(self.secrets, self.env_vars)
         if len(self.after.each) > MAX_DEPENDENCIES:
             raise SpecError("after", f"at most {MAX_DEPENDENCIES} jobs, got {len(self.after.each)}")
+        if len(self.notify) > MAX_NOTIFIED:
+            raise SpecError("notify", f"at most {MAX_NOTIFIED} addresses, got {len(self.notify)}")
         for key, value in self.labels.items():
             if not 1 <= len(key) <= 63 or len(value) > 255:
                 raise SpecError(f"labels.{key[:63]}", "a key has 1 to 63 characters, a value at most 255")
@@ -223,6 +184,11 @@ class JobSpec:
     def choices(self) -> tuple[SliceRequest, ...]:
         """The acceptable slices, best first; an elastic one with each of its counts, largest first."""
         return _choices(self.slices)
+
+    @property
+    def capacities(self) -> tuple[Capacity, ...]:
+        """The kinds of capacity that it takes, best first."""
+        return (self.capacity,) if isinstance(self.capacity, Capacity) else self.capacity
 
     @property
     def elastic(self) -> bool:

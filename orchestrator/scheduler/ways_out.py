@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.sharing import Quota
-from orchestrator.domain.spec import Band, Capacity
+from orchestrator.domain.spec import Band
 from orchestrator.domain.topology import SliceRequest
 from orchestrator.scheduler.board import Board
 from orchestrator.scheduler.plan import WaitReason, plan

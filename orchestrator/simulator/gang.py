@@ -56,5 +56,6 @@ class SimGang:
             self.attempt.id,
             committed_step=committed,
             resumed_step=self.done_ms,
+            first_step_at_ms=self.ready_at_ms if now_ms >= self.ready_at_ms else None,
             committed_at_ms=made_at_ms if committed > self.done_ms else None,
         )

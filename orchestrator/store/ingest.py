@@ -14,12 +14,14 @@ from sqlalchemy import func, select
 from orchestrator.domain.errors import NotFound, PodwrightError, Superseded
 from orchestrator.domain.ids import AttemptId
 from orchestrator.domain.job import Attempt, Event
+from orchestrator.domain.masking import Masker
 from orchestrator.protocol import Offset
 from orchestrator.store import reports, rows
 from orchestrator.store.blobs import Blobs, log_name
 from orchestrator.store.commands import events
 from orchestrator.store.commands import jobs as job_commands
 from orchestrator.store.database import Database, ReadTx, WriteTx
+from orchestrator.store.masks import Masks
 from orchestrator.store.reports import Told
 from orchestrator.store.schema import attempts, streams
 from orchestrator.store.spool import CheckpointReport, SpoolPart, read_spool
@@ -76,22 +78,29 @@ _Known = dict[tuple[AttemptId, int, str], tuple[int, int]]
 
 
 async def ingest(
-    database: Database, blobs: Blobs, attempt_id: AttemptId, pieces: Sequence[Piece], now_ms: int
+    database: Database,
+    blobs: Blobs,
+    attempt_id: AttemptId,
+    pieces: Sequence[Piece],
+    now_ms: int,
+    masks: Masks | None = None,
 ) -> Offsets:
-    """Keep what is new of each piece; for each stream that was posted the next byte that is wanted.
+    """Keep what is new of each piece, secrets masked; for each stream that was posted the next byte that is wanted.
+
+    What may be the beginning of a secret is not taken before its rest is there.
 
     Raises:
         NotFound: no such attempt.
         Superseded: its end was recorded too long ago.
     """
-    (outcome,) = await ingest_all(database, blobs, (Post(attempt_id, tuple(pieces)),), now_ms)
+    (outcome,) = await ingest_all(database, blobs, (Post(attempt_id, tuple(pieces)),), now_ms, masks)
     if isinstance(outcome, PodwrightError):
         raise outcome
     return outcome
 
 
 async def ingest_all(
-    database: Database, blobs: Blobs, posts: Sequence[Post], now_ms: int
+    database: Database, blobs: Blobs, posts: Sequence[Post], now_ms: int, masks: Masks | None = None
 ) -> list[Offsets | PodwrightError]:
     """What `ingest` does, for posts of different attempts together: their number hardly adds to that of the statements.
 
@@ -101,7 +110,9 @@ async def ingest_all(
     async with database.read() as tx:
         may = await _who_may_report(tx, ids, now_ms)
         known = await _known(tx, ids)
-    read = await asyncio.to_thread(_read_all, blobs, posts, may, known)
+        reporters = [attempt for attempt in may.values() if isinstance(attempt, Attempt)]
+        maskers = {} if masks is None else {one.id: await masks.of(tx, one.id, one.job_id) for one in reporters}
+    read = await asyncio.to_thread(_read_all, blobs, posts, may, known, maskers)
     events_come_of = {of for of, found in read.items() if any(one.makes_an_event for one in found)}
     # Only what becomes an event has to wait for other writers: slices report once a second.
     for loud in (False, True):
@@ -161,18 +172,22 @@ async def _who_may_report(
 
 
 def _read_all(
-    blobs: Blobs, posts: Sequence[Post], may: Mapping[AttemptId, Attempt | PodwrightError], known: _Known
+    blobs: Blobs,
+    posts: Sequence[Post],
+    may: Mapping[AttemptId, Attempt | PodwrightError],
+    known: _Known,
+    maskers: Mapping[AttemptId, Masker],
 ) -> dict[AttemptId, list[_Read]]:
     """What is new of each post whose attempt may report."""
     read = {}
     for post in posts:
         attempt = may[post.attempt_id]
         if _is_attempt(attempt):
-            read[attempt.id] = _read(blobs, attempt, post.pieces, known)
+            read[attempt.id] = _read(blobs, attempt, post.pieces, known, maskers.get(attempt.id, Masker(())))
     return read
 
 
-def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], known: _Known) -> list[_Read]:
+def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], known: _Known, masker: Masker) -> list[_Read]:
     """Outside any transaction: written bytes of a log count only once the offset has passed them."""
     reached: dict[Stream, int] = {}
     read: list[_Read] = []
@@ -182,10 +197,13 @@ def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], known: _Known
         if new is None:
             continue
         if piece.stream == "spool":
-            part = read_spool(new.data, new.offset, grows=attempt.live, final=new.final)
+            # Its lines are read whole, so no secret in them is cut.
+            part = read_spool(masker.mask(new.data), new.offset, grows=attempt.live, final=new.final)
         else:
-            blobs.write_at(log_name(attempt.job_id, attempt.id, piece.rank, piece.stream), new.offset, new.data)
-            part = SpoolPart((), len(new.data), invalid=0)
+            taken = len(new.data) if new.final else masker.whole(new.data)
+            shown = masker.mask(new.data)[:taken]
+            blobs.write_at(log_name(attempt.job_id, attempt.id, piece.rank, piece.stream), new.offset, shown)
+            part = SpoolPart((), taken, invalid=0)
         reached[piece.rank, piece.stream] = new.offset + part.length
         read.append(_Read(new, part))
     return read

@@ -15,6 +15,7 @@ from orchestrator.domain.ids import AttemptId
 from orchestrator.store.blobs import Blobs
 from orchestrator.store.database import Database
 from orchestrator.store.ingest import Offsets, Piece, Post, ingest_all
+from orchestrator.store.masks import Masks
 
 MOST_POSTS: Final = 200
 MOST_BYTES: Final = 8 << 20
@@ -35,9 +36,10 @@ class _Waiting:
 class Intake:
     """One per process."""
 
-    def __init__(self, database: Database, blobs: Blobs) -> None:
+    def __init__(self, database: Database, blobs: Blobs, masks: Masks | None = None) -> None:
         self._database = database
         self._blobs = blobs
+        self._masks = masks
         self._waiting: deque[_Waiting] = deque()
         self._writing: asyncio.Task[None] | None = None
 
@@ -72,7 +74,9 @@ class Intake:
         """Answer all. When the database refuses one, that must not be the others' fate: then each goes alone."""
         try:
             posts, now_ms = [one.post for one in batch], max(one.now_ms for one in batch)
-            outcomes: Sequence[Offsets | BaseException] = await ingest_all(self._database, self._blobs, posts, now_ms)
+            outcomes: Sequence[Offsets | BaseException] = await ingest_all(
+                self._database, self._blobs, posts, now_ms, self._masks
+            )
         except Exception as error:  # noqa: BLE001  # whoever waits for the answer shall have it
             if len(batch) > 1 and not isinstance(error, Unavailable):
                 for one in batch:

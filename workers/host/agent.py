@@ -16,7 +16,7 @@ import ray
 
 from orchestrator.domain.incident import RankExit
 from orchestrator.protocol import HostInfo
-from workers.host import output, streams
+from workers.host import notice, output, streams
 from workers.host.code import CodeCache
 from workers.host.environment import argv, contract_variables, rank_environment
 from workers.host.leftovers import remove_leftovers
@@ -111,9 +111,10 @@ class Agent:
             self._exit = self._report(self._order, ended)
         return HostStatus(attempt_id, self._exit, drained, sizes)
 
-    def terminate(self, attempt_id: str) -> None:
-        """SIGTERM the attempt's rank, if it is here."""
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
+        """SIGTERM the attempt's rank, if it is here, and let it know that it will be killed after `grace_ms`."""
         if (rank := self._rank_of(attempt_id)) is not None:
+            notice.write(self._folder(attempt_id), grace_ms)
             rank.terminate()
 
     def end(self, attempt_id: str) -> None:

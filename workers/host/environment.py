@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from workers.host import output
+from workers.host import notice, output
 from workers.host.messages import HostOrder, RankOrder
 from workers.rank.distributed import bare_initialize_variables
 
@@ -82,6 +82,7 @@ def contract_variables(host: HostOrder, order: RankOrder, folder: Path) -> dict[
         "PODWRIGHT_HOST": str(host.host),
         "PODWRIGHT_COORDINATOR": order.coordinator,
         "PODWRIGHT_SPOOL": str(folder / "spool.jsonl"),
+        "PODWRIGHT_NOTICE": str(folder / notice.FILE),
         "PODWRIGHT_OUTPUT": str(folder / output.FOLDER),
         "PODWRIGHT_CHECKPOINT_ROOT": order.checkpoint_root,
     }
@@ -93,6 +94,8 @@ def contract_variables(host: HostOrder, order: RankOrder, folder: Path) -> dict[
         variables["PODWRIGHT_CHECKPOINT_EVERY_STEPS"] = str(order.checkpoint_every_steps)
     if order.committed_step is not None:
         variables["PODWRIGHT_COMMITTED_STEP"] = str(order.committed_step)
+    if order.save_deadline_ms is not None:
+        variables["PODWRIGHT_SAVE_DEADLINE_MS"] = str(order.save_deadline_ms)
     if order.checkpoint_origin is not None:
         variables["PODWRIGHT_CHECKPOINT_ORIGIN"] = order.checkpoint_origin
     return variables

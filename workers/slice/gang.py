@@ -41,7 +41,7 @@ class GangHost(Protocol):
 
     def launch(self, order: RankOrder) -> None: ...
     def launched(self) -> Launched | str | None: ...
-    def terminate(self, attempt_id: str) -> None: ...
+    def terminate(self, attempt_id: str, grace_ms: int) -> None: ...
     def end(self, attempt_id: str) -> None: ...
 
 
@@ -139,6 +139,7 @@ class Gang:
                     checkpoint_every_steps=self.order.checkpoint.every_steps,
                     committed_step=self.order.checkpoint.committed_step,
                     checkpoint_origin=self.order.checkpoint.origin,
+                    save_deadline_ms=self.order.checkpoint.save_deadline_ms,
                     slice_index=self.order.slices.index(host.slice_id),
                     slice_count=len(self.order.slices),
                 )
@@ -160,7 +161,7 @@ class Gang:
                 self._begin_to_end(stop.reason, f"stopped: {stop.reason}")
                 for host in self._hosts:
                     if stop.grace_ms > 0 and host.lost is None:
-                        host.terminate(self.order.attempt_id)
+                        host.terminate(self.order.attempt_id, stop.grace_ms)
         kill_at = self._stopped_at + stop.grace_ms
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 

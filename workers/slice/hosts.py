@@ -77,9 +77,9 @@ class Host:
             return _in_words(error)
         return launched
 
-    def terminate(self, attempt_id: str) -> None:
-        """SIGTERM to the rank."""
-        self._agent.terminate.remote(attempt_id)
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
+        """SIGTERM to the rank, which has `grace_ms` from now on."""
+        self._agent.terminate.remote(attempt_id, grace_ms)
 
     def end(self, attempt_id: str) -> None:
         """SIGKILL to the rank and all below it. Call until it is drained: a message may be lost."""

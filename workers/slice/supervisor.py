@@ -79,6 +79,9 @@ class Supervisor:
             if (why := self._refusal(order)) is not None:
                 return f"refused: {why}"
             self._newest[order.job_id] = (order.epoch, order.number)
+            if order.impossible is not None:
+                self._end_unstarted(order.attempt_id, "invalid_program", order.impossible)
+                return "refused: impossible"
             if len(order.slices) > 1:
                 loans = [SliceLoan(slice_id, order) for slice_id in order.slices[1:]]
                 self._muster = Muster(order, self._hosts, loans, ticks_ms=_ticks_ms)

@@ -85,6 +85,20 @@ def slices_table(slices: Sequence[Answer]) -> Table:
             known["capacity"],
             Text(known["state"], "green" if up else "red"),
             known["attempt_id"] or ("free" if up else ""),
-            plain(known["message"]),
+            plain(known["message"] or known["suspicion"] or ""),
+        )
+    return table
+
+
+def maintenance_table(declared: Sequence[Answer]) -> Table:
+    table = columns("id", "target", "from", "until", "why", "declared by")
+    for one in declared:
+        table.add_row(
+            one["id"],
+            f"{one['target']} {plain(one['name'])}",
+            moment(one["since_ms"]),
+            moment(one["until_ms"]),
+            plain(one["reason"]),
+            plain(one["actor"]),
         )
     return table

@@ -8,7 +8,6 @@ import typer
 from orchestrator.cli.remote.connection import control_plane
 from orchestrator.cli.remote.jobs import JobArgument
 from orchestrator.cli.remote.output import JsonOption, console, print_json
-from orchestrator.clock import SystemClock
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -24,6 +23,8 @@ def why_job(ctx: typer.Context, job: JobArgument, as_json: JsonOption = False) -
     if as_json:
         print_json(told)
         return
+    from orchestrator.clock import SystemClock  # it brings asyncio, for which help must not wait
+
     for line in why_page(found, told, SystemClock().now_ms()):
         console().print(line)
 

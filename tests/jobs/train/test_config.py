@@ -7,9 +7,9 @@ import json
 import pytest
 
 from jobs.train.config import parse
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.programs import fill_in
 from orchestrator.domain.programs.train import Compute, MeshConfig, OptimizerConfig, TrainConfig
-from orchestrator.domain.spec import SpecError
 from tests.jobs.train import presets
 from workers.rank.failure import InvalidProgram
 

@@ -8,7 +8,7 @@ from orchestrator.client.fields import find, spec_fields
     [
         ("name", "text", None),
         ("slices", "text or list of text", None),
-        ("capacity", "one of any, spot, on_demand, reserved", "any"),
+        ("capacity", "one of any, spot, on_demand, reserved or list of one of any, spot, on_demand, reserved", "any"),
         ("retry.preemptions", "whole number or unlimited", "unlimited"),
         ("checkpoint.keep_best.mode", "min or max", "min"),
         ("checkpoint.every_steps", "whole number", "none"),

@@ -38,7 +38,7 @@ class PlayedHost:
     def launched(self) -> Launched | str | None:
         return self.outcome
 
-    def terminate(self, attempt_id: str) -> None:
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
         self.signals.append("TERM")
 
     def end(self, attempt_id: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
+from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.programs.train.checks import positive
-from orchestrator.domain.spec import STRICT, SpecError
 
 
 @dataclass(frozen=True, slots=True)
