@@ -5,7 +5,7 @@ import pytest
 from orchestrator.domain.topology import SliceShape
 from workers.cluster.nodes import slices_of
 from workers.cluster.providers.ray import check_chips, host_command
-from workers.host.metadata import NotATpuVm, TpuVm
+from workers.host.tpu_vm import NotATpuVm, TpuVm
 
 
 def vm(host: int, pool: str | None = None) -> TpuVm:

@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 
 from workers.cluster.providers.ray_settings import OBJECT_STORE_BYTES, OF_EVERY_NODE
 from workers.host import labels
-from workers.host.metadata import SERVER, NotATpuVm, TpuVm, chips_here, fetch_from, read_tpu_vm
+from workers.host.tpu_vm import SERVER, NotATpuVm, TpuVm, chips_here, fetch_from, read_tpu_vm
 
 PORT: Final = 6379
 EXIT_USAGE: Final = 2

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.domain.topology import SliceShape
 from tests.deploy.metadata_server import V5E_4X4, metadata_server
-from workers.host.metadata import NotATpuVm, TpuVm, chips_here, fetch_from, read_tpu_vm
+from workers.host.tpu_vm import NotATpuVm, TpuVm, chips_here, fetch_from, read_tpu_vm
 
 POD_A_3 = TpuVm("pod-a", 3, SliceShape.parse("v5e:4x4"), "spot", None)
 
