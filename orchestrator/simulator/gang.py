@@ -49,8 +49,9 @@ class SimGang:
             return worked
         return self.done_ms + (worked - self.done_ms) // every * every
 
-    def progress(self, now_ms: int) -> Progress:
-        committed = self.committed_ms(now_ms)
+    def progress(self, now_ms: int, committed_ms: int | None = None) -> Progress:
+        """What it has reported by now; `committed_ms`: all that it committed, if its end tells."""
+        committed = self.committed_ms(now_ms) if committed_ms is None else committed_ms
         made_at_ms = self.ready_at_ms + int((committed - self.done_ms) / self.speed)
         return Progress(
             self.attempt.id,
