@@ -74,7 +74,7 @@ reference: $(RUNTIME) ## write docs/reference from the code again
 lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 	printf 'setuptools>=80\nuv\n' | $(COMPILE) - --output-file requirements-build.lock
 	$(COMPILE) pyproject.toml --output-file requirements.lock
-	$(COMPILE) pyproject.toml --group test --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) pyproject.toml --extra data --group test --constraint requirements.lock --output-file requirements-test.lock
 	echo 'jax[tpu]' | $(COMPILE) - --constraint requirements.lock --output-file requirements-tpu.lock \
 		$(addprefix --no-emit-package=,jax jaxlib ml-dtypes numpy opt-einsum scipy requests certifi charset-normalizer idna urllib3)
 

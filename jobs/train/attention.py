@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -95,10 +95,14 @@ def _capped(
     return jnp.einsum("BGRTS,BSGK->BTGRK", weights_BGRTS.astype(v_BSGK.dtype), v_BSGK).reshape(B, T, H, K)
 
 
+def splash_fits(config: ModelConfig, placement: Placement) -> bool:
+    """Whether the kernel can do it: its tiles divide a head's width and each device's part of a context."""
+    return config.K % _SPLASH_MULTIPLE == 0 and config.T % (_SPLASH_MULTIPLE * placement.ways("time")) == 0
+
+
 def _use_splash(config: ModelConfig, placement: Placement) -> bool:
     if config.attention is AttentionKind.AUTO:
-        fits = config.T % _SPLASH_MULTIPLE == 0 and config.K % _SPLASH_MULTIPLE == 0
-        return placement.platform == "tpu" and fits and placement.mesh.shape["sequence"] == 1
+        return placement.platform == "tpu" and splash_fits(config, placement)
     return config.attention is AttentionKind.SPLASH
 
 
@@ -111,22 +115,32 @@ def _splash(
     placement: Placement,
     segments_BT: jax.Array | None,
 ) -> jax.Array:
+    """Each device's queries on the keys of all places. The kernel knows by its sharded mask which queries those are."""
     from jax.experimental.pallas.ops.tpu.splash_attention import SegmentIds
 
-    T, heads = q_BTHK.shape[1], q_BTHK.shape[2] // placement.mesh.shape["tensor"]
-    kernel = partial(_kernel, T, heads, window, cap, placement.platform != "tpu")
-    rows = placement.sharding(("batch", "heads", None, None)).spec
-    ids = placement.sharding(("batch", None)).spec
+    T, heads, parts = q_BTHK.shape[1], q_BTHK.shape[2] // placement.ways("heads"), placement.ways("time")
+    kernel = _kernel(T, heads, window, cap, parts, placement.platform != "tpu")
 
-    def one_device(q_BHTK: jax.Array, k_BGSK: jax.Array, v_BGSK: jax.Array, segments_BT: jax.Array | None) -> jax.Array:
-        if segments_BT is None:
-            return jax.vmap(kernel())(q_BHTK, k_BGSK, v_BGSK)
-        return jax.vmap(kernel())(q_BHTK, k_BGSK, v_BGSK, SegmentIds(segments_BT, segments_BT))
+    def one_device(kernel, q_BHTK, k_BGSK, v_BGSK, q_ids_BT, k_ids_BS):  # type: ignore[no-untyped-def]
+        if q_ids_BT is None:
+            return jax.vmap(kernel)(q_BHTK, k_BGSK, v_BGSK)
+        return jax.vmap(kernel)(q_BHTK, k_BGSK, v_BGSK, SegmentIds(q_ids_BT, k_ids_BS))
 
+    axes = {
+        "q": ("batch", "heads", "time", None), "k": ("batch", "kv_heads", None, None), "q_ids": ("batch", "time"),
+        "k_ids": ("batch", None), "mask": (None, "time"),
+    }  # fmt: skip
+    lies = {name: placement.sharding(logical) for name, logical in axes.items()}
+    ids = (None, None) if segments_BT is None else (lies["q_ids"].spec, lies["k_ids"].spec)
+    spread = jax.shard_map(
+        one_device,
+        mesh=placement.mesh,
+        in_specs=(kernel.manual_sharding_spec(lies["mask"]), lies["q"].spec, lies["k"].spec, lies["k"].spec, *ids),
+        out_specs=lies["q"].spec,
+        check_vma=False,
+    )
     q_BHTK, k_BGSK, v_BGSK = (jnp.moveaxis(x, 2, 1) for x in (q_BTHK, k_BSGK, v_BSGK))
-    specs = (rows, rows, rows, None if segments_BT is None else ids)
-    spread = jax.shard_map(one_device, mesh=placement.mesh, in_specs=specs, out_specs=rows, check_vma=False)
-    return jnp.moveaxis(spread(q_BHTK, k_BGSK, v_BGSK, segments_BT), 1, 2)
+    return jnp.moveaxis(spread(kernel, q_BHTK, k_BGSK, v_BGSK, segments_BT, segments_BT), 1, 2)
 
 
 @lru_cache(maxsize=8)
@@ -137,12 +151,17 @@ def _masks(T: int, heads: int, window: int | None):  # type: ignore[no-untyped-d
     return MultiHeadMask([one] * heads)
 
 
-def _kernel(T: int, heads: int, window: int | None, cap: float | None, interpret: bool):  # type: ignore[no-untyped-def]
-    from jax.experimental.pallas.ops.tpu.splash_attention import BlockSizes, make_splash_mha_single_device
+def _kernel(T: int, heads: int, window: int | None, cap: float | None, parts: int, interpret: bool):  # type: ignore[no-untyped-def]
+    from jax.experimental.pallas.ops.tpu.splash_attention import BlockSizes, make_splash_mha
 
-    block = next(size for size in (_SPLASH_BLOCK, 256, _SPLASH_MULTIPLE) if T % size == 0)
+    block = next(size for size in (_SPLASH_BLOCK, 256, _SPLASH_MULTIPLE) if T // parts % size == 0)
     names = ("block_q", "block_kv", "block_kv_compute", "block_q_dkv", "block_kv_dkv", "block_kv_dkv_compute")
     sizes = BlockSizes(**dict.fromkeys((*names, "block_q_dq", "block_kv_dq"), block))
-    return make_splash_mha_single_device(
-        _masks(T, heads, window), block_sizes=sizes, attn_logits_soft_cap=cap, interpret=interpret
+    return make_splash_mha(
+        _masks(T, heads, window),
+        block_sizes=sizes,
+        attn_logits_soft_cap=cap,
+        head_shards=1,
+        q_seq_shards=parts,
+        interpret=interpret,
     )

@@ -9,22 +9,24 @@ keeps ahead of the step.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Self
 
 import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from jobs.train.read import END, as_characters, read_documents, read_text, read_tokens
-from jobs.train.samples import Packed, Rows, Samples, Windows
+from jobs.train.read import as_characters, encoder_of, read_documents, read_text, read_tokens
+from jobs.train.samples import Mixture, Packed, Rows, Samples, Windows
 from orchestrator.domain.programs.train import Order, Source, Tokenizer, TrainConfig
 from workers.rank.failure import InvalidProgram
 
 log = logging.getLogger(__name__)
+Both = tuple[Samples, Samples | None]
+"""To learn from, and held out."""
 _AHEAD = 2
 _HELD_OUT_SEED = 1 << 63
 """Added to the seed: held-out batches are drawn apart from, and whatever the number of, those of the training."""
@@ -44,11 +46,7 @@ class Batches:
         """The whole batch of `step` (counted from 0)."""
         if self.order is Order.RANDOM:
             return self.samples.draw(_random(self.seed, step), self.rows)
-        numbers_B = np.arange(step * self.rows, (step + 1) * self.rows)
-        epochs_B, places_B = np.divmod(numbers_B, self.samples.count)
-        orders = {epoch: _permutation(self.seed, int(epoch), self.samples.count) for epoch in np.unique(epochs_B)}
-        shuffled = [orders[epoch][place] for epoch, place in zip(epochs_B, places_B, strict=True)]
-        return self.samples.take(np.array(shuffled, np.int64))
+        return self.samples.in_epochs(partial(_permutation, self.seed), step * self.rows, self.rows)
 
     def on_devices(self, step: int, sharding: NamedSharding) -> dict[str, jax.Array]:
         """The batch of `step`; each process hands over only its devices' rows."""
@@ -86,7 +84,9 @@ class Data:
     def of(cls, config: TrainConfig) -> Self:
         """Read the files. Raises InvalidProgram when one is not readable, or there is too little in them."""
         data, width = config.data, config.model.T + 1
-        learned, held = _SOURCES[data.source](config, width)
+        read = _SOURCES[data.source]
+        parts = [read(config, part.paths, width) for part in data.mixture] or [read(config, data.paths, width)]
+        learned, held = _mixed(parts, config) if data.mixture else parts[0]
         train = Batches(learned, config.seed, data.batch, width, data.order)
         seed = config.seed % _HELD_OUT_SEED + _HELD_OUT_SEED
         return cls(train, held and replace(train, samples=held, seed=seed, order=Order.RANDOM))
@@ -111,10 +111,10 @@ class Ahead:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-@lru_cache(maxsize=2)
-def _permutation(seed: int, epoch: int, count: int) -> np.ndarray:
+@lru_cache(maxsize=32)
+def _permutation(seed: int, number: int, count: int) -> np.ndarray:
     # The first word tells it from the batches drawn at random; 4 bytes a window, 1 GB for 10^12 tokens at T=4,096.
-    return _random(seed ^ _HELD_OUT_SEED, epoch).permutation(np.arange(count, dtype=np.uint32))
+    return _random(seed ^ _HELD_OUT_SEED, number).permutation(np.arange(count, dtype=np.uint32))
 
 
 def _random(seed: int, number: int) -> np.random.Generator:
@@ -122,26 +122,27 @@ def _random(seed: int, number: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=np.array([seed, number], np.uint64)))
 
 
-def _text(config: TrainConfig, width: int) -> tuple[Samples, Samples | None]:
+def _text(config: TrainConfig, paths: Sequence[str], width: int) -> Both:
     data = config.data
-    text, rest = read_text(data.paths, data.max_bytes), np.zeros(0, np.uint8)
+    text, rest = read_text(paths, data.max_bytes), b""
     if data.eval_paths:
         rest = read_text(data.eval_paths, data.max_bytes)
-    if data.tokenizer is Tokenizer.CHARACTERS:
-        both, characters = as_characters(np.concatenate([text, rest]), config.model.V)
-        cut = len(text.tobytes().decode())
-        text, rest = both[:cut], both[cut:]
-        log.info("%d characters: %r", len(characters), characters)
-    return _windows(config, text, rest, width)
+    if data.tokenizer is not Tokenizer.CHARACTERS:
+        encoder = encoder_of(data, config.model.V)
+        return _windows(config, encoder.encode(text), encoder.encode(rest), width)
+    both, characters = as_characters(text + rest, config.model.V)
+    cut = len(text.decode())
+    log.info("%d characters: %r", len(characters), characters)
+    return _windows(config, both[:cut], both[cut:], width)
 
 
-def _tokens(config: TrainConfig, width: int) -> tuple[Samples, Samples | None]:
-    paths, V = config.data.eval_paths, config.model.V
-    rest = read_tokens(paths, V) if paths else np.zeros(0, np.uint16)
-    return _windows(config, read_tokens(config.data.paths, V), rest, width)
+def _tokens(config: TrainConfig, paths: Sequence[str], width: int) -> Both:
+    held, V = config.data.eval_paths, config.model.V
+    rest = read_tokens(held, V) if held else np.zeros(0, np.uint16)
+    return _windows(config, read_tokens(paths, V), rest, width)
 
 
-def _windows(config: TrainConfig, tokens: np.ndarray, rest: np.ndarray, width: int) -> tuple[Samples, Samples | None]:
+def _windows(config: TrainConfig, tokens: np.ndarray, rest: np.ndarray, width: int) -> Both:
     if config.data.eval_fraction:
         cut = int(len(tokens) * (1 - config.data.eval_fraction))
         tokens, rest = tokens[:cut], tokens[cut:]
@@ -151,11 +152,11 @@ def _windows(config: TrainConfig, tokens: np.ndarray, rest: np.ndarray, width: i
     return Windows(tokens, width), Windows(rest, width) if config.data.holds_out else None
 
 
-def _documents(config: TrainConfig, width: int) -> tuple[Samples, Samples | None]:
-    data = config.data
-    if config.model.V <= END:
-        raise InvalidProgram(f"model.V={config.model.V} has no room for token {END}, the end of a document")
-    documents, rest = read_documents(data.paths, data.max_bytes), read_documents(data.eval_paths, data.max_bytes)
+def _documents(config: TrainConfig, paths: Sequence[str], width: int) -> Both:
+    data, encoder = config.data, encoder_of(config.data, config.model.V)
+    if encoder.end >= config.model.V:
+        raise InvalidProgram(f"model.V={config.model.V} has no room for token {encoder.end}, the end of a document")
+    documents, rest = (read_documents(data, given, encoder) for given in (paths, data.eval_paths))
     if data.eval_fraction:
         cut = int(len(documents) * (1 - data.eval_fraction))
         documents, rest = documents[:cut], documents[cut:]
@@ -164,4 +165,21 @@ def _documents(config: TrainConfig, width: int) -> tuple[Samples, Samples | None
     return Packed.of(documents, width), Packed.of(rest, width) if rest else None
 
 
-_SOURCES = {Source.TEXT: _text, Source.TOKENS: _tokens, Source.JSONL: _documents}
+def _mixed(parts: Sequence[Both], config: TrainConfig) -> Both:
+    weights = tuple(part.weight for part in config.data.mixture)
+    held = [held for _, held in parts if held is not None]
+    if config.data.eval_paths:
+        held = held[:1]  # every part has read the same
+    mixture = Mixture(tuple(learned for learned, _ in parts), weights)
+    if not mixture.shares.all():
+        raise InvalidProgram("data.mixture: a weight is less than a thousandth of all")
+    return mixture, Mixture.evenly(held)
+
+
+_SOURCES = {
+    Source.TEXT: _text,
+    Source.TOKENS: _tokens,
+    Source.JSONL: _documents,
+    Source.PARQUET: _documents,
+    Source.ARRAY_RECORD: _documents,
+}

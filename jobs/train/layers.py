@@ -1,7 +1,7 @@
 """The parts that blocks are made of: weights, products with them, norms, rotary positions. Logical axes only.
 
 Letters of array names: B batch  T tokens  S source tokens  D model  H heads  G heads of keys and values  K head width
-F feed-forward  V vocabulary  k half of K
+F feed-forward  V vocabulary  E experts  k half of K
 """
 
 from __future__ import annotations
@@ -25,22 +25,28 @@ def weight(rngs: nnx.Rngs, shape: tuple[int, ...], axes: LogicalAxes, fan_in: in
 
 
 def used(
-    compute: Callable[..., Any], param: nnx.Param, placement: Placement, dtype: jnp.dtype, *rows: jax.Array | None
+    compute: Callable[..., Any],
+    params: Sequence[nnx.Param],
+    placement: Placement,
+    dtype: jnp.dtype,
+    *rows: jax.Array | None,
+    by_token: bool = False,
 ) -> Any:
-    """`compute(parameter, *rows)` with the parameter as the model uses it: whole, in the activations' type, which is
-    then also the type in which its gradient is summed over the devices."""
-    return placement.with_whole(compute, param[...].astype(dtype), param.get_metadata("axes"), *rows)
+    """`compute(*params, *rows)` with parameters as the model uses them: whole, in the activations' type, which is then
+    also the type in which their gradients are summed over the devices."""
+    weights = [(param[...].astype(dtype), param.get_metadata("axes")) for param in params]
+    return placement.with_whole(compute, weights, *rows, by_token=by_token)
 
 
 def looked_up(places_BT: jax.Array, table: nnx.Param, placement: Placement, dtype: jnp.dtype) -> jax.Array:
     """The rows of a table at these places."""
-    return used(lambda table, places_BT: table[places_BT], table, placement, dtype, places_BT)
+    return used(lambda table, places_BT: table[places_BT], (table,), placement, dtype, places_BT)
 
 
 def project(x: jax.Array, param: nnx.Param, placement: Placement, over: int = 1) -> jax.Array:
     """`x` times a weight, summed over the last `over` axes of the one and the first of the other."""
     on_cpu = placement.platform == "cpu"
-    return used(lambda weight, x: product(x, weight, over, on_cpu=on_cpu), param, placement, x.dtype, x)
+    return used(lambda weight, x: product(x, weight, over, on_cpu=on_cpu), (param,), placement, x.dtype, x)
 
 
 class Norm(nnx.Module):

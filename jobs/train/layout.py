@@ -31,6 +31,7 @@ class Layout:
     kv_heads: Axis = "tensor"
     ffn: Axis = "tensor"
     vocab: Axis = "tensor"
+    expert: Axis = "expert"
     # Norm scales: 128 numbers each, a collective would cost more than they weigh.
     norm: Axis = None
     # Of blocks stacked for a scan.
@@ -87,32 +88,52 @@ class Placement:
         return jax.lax.with_sharding_constraint(x, self.sharding(axes))
 
     def with_whole(
-        self, compute: Callable[..., jax.Array], weight: jax.Array, axes: LogicalAxes, *rows: jax.Array | None
+        self,
+        compute: Callable[..., Any],
+        weights: Sequence[tuple[jax.Array, LogicalAxes]],
+        *rows: jax.Array | None,
+        by_token: bool = False,
     ) -> Any:
-        """Inside jit: `compute(weight, *rows)` with the whole of a parameter, which is gathered for it.
+        """Inside jit: `compute(*weights, *rows)` with the whole of parameters, which are gathered for it over `embed`.
 
-        Each device does this for its own rows (first axes are `batch`, also of what is returned), and its part of the
-        weight's gradient is summed straight into the pieces. Said by collectives: left to the partitioner, a long axis
-        of TPUs sums the whole gradient everywhere and then cuts it, which sends twice as much. `tensor` and `sequence`
-        stay the partitioner's.
+        Each device does this for its own rows (first axes are `batch`, also of what is returned; `by_token`: second
+        axes are `time`) and its own experts, and its part of a weight's gradient is summed straight into the pieces.
+        Said by collectives: left to the partitioner, a long axis of TPUs sums the whole gradient everywhere and then
+        cuts it, which sends twice as much. `tensor` stays the partitioner's, and `sequence` unless `by_token`.
         """
-        split = self._ways("batch")
-        if not split:
-            return compute(weight, *rows)
-        gathered = self._ways("embed") if "embed" in axes else ()
-        at = axes.index("embed") if gathered else 0
+        over = (self.manual("batch"), self.manual("time")) if by_token else (self.manual("batch"),)
+        if not any(over):
+            return compute(*(weight for weight, _ in weights), *rows)
 
-        def on_one(weight: jax.Array, *rows: jax.Array | None) -> jax.Array:
-            for name in reversed(gathered):
-                weight = jax.lax.all_gather(weight, name, axis=at, tiled=True)
-            return compute(weight, *rows)
+        def on_one(*given: Any) -> Any:
+            whole = [
+                self._gathered(piece, axes) for piece, (_, axes) in zip(given[: len(weights)], weights, strict=True)
+            ]
+            return compute(*whole, *given[len(weights) :])
 
-        piece = PartitionSpec(*(gathered if axis == "embed" else None for axis in axes))
-        by_row = PartitionSpec(split)
-        specs = (piece, *(None if row is None else by_row for row in rows))
+        pieces = [PartitionSpec(*map(self.manual, axes)) for _, axes in weights]
+        by_row = PartitionSpec(*(names or None for names in over))
         return jax.shard_map(
-            on_one, mesh=self.mesh, in_specs=specs, out_specs=by_row, axis_names=set(split), check_vma=False
-        )(weight, *rows)
+            on_one,
+            mesh=self.mesh,
+            in_specs=(*pieces, *(None if row is None else by_row for row in rows)),
+            out_specs=by_row,
+            axis_names={name for names in over for name in names},
+            check_vma=False,
+        )(*(weight for weight, _ in weights), *rows)
+
+    def manual(self, axis: str | None) -> tuple[str, ...]:
+        """The mesh axes of a logical axis that split something here and are ours inside `with_whole`, not the
+        partitioner's."""
+        names = _names(None if axis is None else getattr(self.layout, axis))
+        ours = (*_names(self.layout.batch), *_names(self.layout.time))
+        return tuple(name for name in names if name in ours and self.mesh.shape[name] > 1)
+
+    def _gathered(self, weight: jax.Array, axes: LogicalAxes) -> jax.Array:
+        for at, axis in enumerate(axes):
+            for name in reversed(self.manual(axis) if axis == "embed" else ()):
+                weight = jax.lax.all_gather(weight, name, axis=at, tiled=True)
+        return weight
 
     @property
     def platform(self) -> str:
@@ -122,9 +143,6 @@ class Placement:
     def ways(self, axis: str) -> int:
         """Into how many pieces a logical axis is split."""
         return math.prod(self.mesh.shape[name] for name in _names(getattr(self.layout, axis)))
-
-    def _ways(self, axis: str) -> tuple[str, ...]:
-        return tuple(name for name in _names(getattr(self.layout, axis)) if self.mesh.shape[name] > 1)
 
 
 def _names(axis: Axis) -> tuple[str, ...]:

@@ -6,30 +6,38 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import jax
-
+from jobs.train import begin
+from jobs.train.attention import splash_fits
 from jobs.train.compiled import Compiled
 from jobs.train.config import read_config
 from jobs.train.data import Ahead, Batches, Data
 from jobs.train.layout import Placement, make_mesh
 from jobs.train.loss import Sums
 from jobs.train.speed import Speed, memory
-from jobs.train.step import Batch, Metrics, State, Trainer, compile_evaluation, compile_step, initialise
-from orchestrator.domain.programs.train import OnNan, TrainConfig
+from jobs.train.step import Batch, Metrics, State, Trainer, compile_evaluation, compile_step
+from orchestrator.domain.programs.train import AttentionKind, OnNan, TrainConfig
 from workers.rank import distributed, preemption
-from workers.rank.checkpoint import Checkpoints
+from workers.rank.checkpoint import Checkpoints, step_of_job
 from workers.rank.context import RankContext
 from workers.rank.failure import InvalidProgram, NanLoss
 from workers.rank.progress import Reporter
 
 log = logging.getLogger(__name__)
 
-_SPLIT_BY = {"D": "embed", "H": "heads", "G": "kv_heads", "F": "ffn", "V": "vocab", "T": "time", "C": "time"}
+_SPLIT_BY = {
+    "D": "embed",
+    "H": "heads",
+    "G": "kv_heads",
+    "F": "ffn",
+    "V": "vocab",
+    "T": "time",
+    "C": "time",
+    "E": "expert",
+}
 """Letter of a size -> its logical axis."""
 
 
@@ -42,13 +50,15 @@ def run(context: RankContext, reporter: Reporter) -> bool:
     checkpoints = Checkpoints(context, reporter)
     target = trainer.abstract()
 
-    state = resume_or_begin(checkpoints, trainer, data.train, target, reporter)
+    source = partial(step_of_job, context, reporter)
+    base = None if config.lora is None else begin.weights(config, trainer.base, source)
+    state = resume_or_begin(checkpoints, trainer, data.train, target, reporter, source)
     reporter.phase("compile")
     rows = placement.sharding(("batch", None))
-    step = Compiled(partial(compile_step, trainer, target), data.train.shapes(rows))
+    step = Compiled(partial(compile_step, trainer, target, base=base), data.train.shapes(rows))
     evaluation = None
     if config.eval_every is not None and data.held_out is not None:
-        program = compile_evaluation(trainer, target, data.held_out.shapes(rows))
+        program = compile_evaluation(trainer, target, data.held_out.shapes(rows), base)
         evaluation = Evaluation(program, data.held_out, rows, config.eval_batches)
     loop = Loop(config, step, checkpoints, data.train, rows, reporter, evaluation)
     complete = loop.train(state, checkpoints.restorable_step or 0, context.checkpoint_every_steps)
@@ -66,35 +76,33 @@ def place(config: TrainConfig) -> Placement:
     if rows % placement.ways("batch"):
         raise InvalidProgram(f"data.batch={rows} does not divide over {placement.ways('batch')} devices")
     # C: the places of a piece of the loss.
-    sizes = {letter: getattr(config.model, letter) for letter in "DHGFVT"} | {"C": config.model.T // config.loss.chunks}
+    sizes = {letter: getattr(config.model, letter) for letter in "DHGFVTE"} | {
+        "C": config.model.T // config.loss.chunks
+    }
     for letter, axis in _SPLIT_BY.items():
         ways = placement.ways(axis)
         if sizes[letter] % ways:
             raise InvalidProgram(f"model.{letter}={sizes[letter]} does not divide over {ways} devices")
+    if config.model.attention is AttentionKind.SPLASH and not splash_fits(config.model, placement):
+        raise InvalidProgram("model.attention=splash needs heads, and each device's part of T, in multiples of 128")
     return placement
 
 
 def resume_or_begin(
-    checkpoints: Checkpoints, trainer: Trainer, batches: Batches, target: State, reporter: Reporter
+    checkpoints: Checkpoints,
+    trainer: Trainer,
+    batches: Batches,
+    target: State,
+    reporter: Reporter,
+    source: begin.Source,
 ) -> State:
     """The state of the newest commit, or a fresh one for a job that has none."""
     if checkpoints.restorable_step is None:
-        return begin_from(trainer, target)
+        return begin.state(trainer, target, source)
     reporter.phase("restore")
     restored = checkpoints.restore(target)
     batches.resume(restored.position, restored.step)
     return restored.state
-
-
-def begin_from(trainer: Trainer, target: State) -> State:
-    """A state at step 0: drawn from the seed, with the weights that the config names in place of its own."""
-    state, source = initialise(trainer, target), trainer.config.init_from
-    if source is None:
-        return state
-    from jobs.train import weights  # no other job needs the library
-
-    jax.tree.map(lambda leaf: leaf.delete(), state.params)  # chips need not hold both
-    return replace(state, params=weights.read(Path(source.hf), trainer.config.model, target.params))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,18 @@ from orchestrator.domain.programs.train import LossConfig
 
 
 class Sums(NamedTuple):
-    """Over the targets that count: their cross entropies, the squared log-sums of their softmaxes, their number."""
+    """Over the targets that count: their cross entropies, the squared log-sums of their softmaxes, their number; and
+    how uneven the experts' loads are, a mean already (0 without experts)."""
 
     entropy: jax.Array
     squared_log_sum: jax.Array
     count: jax.Array
+    uneven: jax.Array
 
     def mean(self, config: LossConfig) -> jax.Array:
         """What the gradient is taken of; ln V is the loss of knowing nothing."""
-        return (self.entropy + config.z_loss * self.squared_log_sum) / jnp.maximum(self.count, 1)
+        of_targets = (self.entropy + config.z_loss * self.squared_log_sum) / jnp.maximum(self.count, 1)
+        return of_targets + config.balance * self.uneven
 
 
 def next_token_sums(
@@ -44,11 +47,11 @@ def next_token_sums(
     def piece(total: Sums, part: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Sums, None]:
         x_BCD, targets_BC, learn_BC = part
         more = _sums(logits_of(x_BCD), targets_BC, learn_BC)
-        return Sums(*(one + other for one, other in zip(total, more, strict=True))), None
+        return jax.tree.map(jnp.add, total, more), None
 
     parts = tuple(_in_pieces(array, config.chunks) for array in (x_BTD, targets_BT, learn_BT))
     zero = jnp.zeros((), jnp.float32)
-    total, _ = jax.lax.scan(piece, Sums(zero, zero, zero), parts)
+    total, _ = jax.lax.scan(piece, Sums(zero, zero, zero, zero), parts)
     return total
 
 
@@ -58,7 +61,8 @@ def _sums(logits_BTV: jax.Array, targets_BT: jax.Array, learn_BT: jax.Array) -> 
     is_target_BTV = targets_BT[..., None] == jnp.arange(logits_BTV.shape[-1])[None, None]
     target_BT = jnp.sum(jnp.where(is_target_BTV, logits_BTV, 0), axis=-1)
     learn_BT = learn_BT.astype(jnp.float32)
-    return Sums(jnp.sum((log_sum_BT - target_BT) * learn_BT), jnp.sum(log_sum_BT**2 * learn_BT), jnp.sum(learn_BT))
+    entropy, squared = jnp.sum((log_sum_BT - target_BT) * learn_BT), jnp.sum(log_sum_BT**2 * learn_BT)
+    return Sums(entropy, squared, jnp.sum(learn_BT), jnp.zeros((), jnp.float32))
 
 
 def _in_pieces(array: jax.Array, chunks: int) -> jax.Array:

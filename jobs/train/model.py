@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from flax import nnx
 
 from jobs.train.attention import Attention
 from jobs.train.dense import product
+from jobs.train.experts import Experts
 from jobs.train.layers import Norm, Turn, capped, dropped, keys_for, looked_up, project, turns, used, weight
 from jobs.train.layout import Placement
 from orchestrator.domain.programs.train import (
@@ -35,6 +36,13 @@ def compute_dtype(compute: Compute, platform: str) -> jnp.dtype:
     if compute is Compute.AUTO:
         return jnp.dtype(jnp.float32 if platform == "cpu" else jnp.bfloat16)
     return jnp.dtype(compute.value)
+
+
+class Features(NamedTuple):
+    """What blocks make of tokens, [B, T, D], and how uneven the experts' loads were, summed over the blocks, [B]."""
+
+    x_BTD: jax.Array
+    uneven_B: jax.Array
 
 
 class FeedForward(nnx.Module):
@@ -62,7 +70,8 @@ class Block(nnx.Module):
 
     def __init__(self, config: ModelConfig, block: int, rngs: nnx.Rngs) -> None:
         self.at, self.dropout = config.norm_at, config.dropout
-        self.attention, self.ffn = Attention(config, block, rngs), FeedForward(config, rngs)
+        self.attention = Attention(config, block, rngs)
+        self.ffn = FeedForward(config, rngs) if config.experts is None else Experts(config, rngs)
         self.attention_norm, self.ffn_norm = Norm(config.D, config), Norm(config.D, config)
         twice = self.at is NormAt.BOTH
         self.attention_out_norm = Norm(config.D, config) if twice else None
@@ -75,18 +84,23 @@ class Block(nnx.Module):
         turn: Turn | None,
         segments_BT: jax.Array | None,
         key: jax.Array | None,
-    ) -> jax.Array:
+    ) -> Features:
         first, second = keys_for(key, 2)
+        uneven_B = jnp.zeros(x_BTD.shape[:1], jnp.float32)
 
         def attend(x_BTD: jax.Array) -> jax.Array:
             return self.attention(x_BTD, placement, turn, segments_BT)
 
         def feed(x_BTD: jax.Array) -> jax.Array:
-            return self.ffn(x_BTD, placement)
+            nonlocal uneven_B
+            if isinstance(self.ffn, FeedForward):
+                return self.ffn(x_BTD, placement)
+            y_BTD, uneven_B = self.ffn(x_BTD, placement)
+            return y_BTD
 
         x_BTD = self._add(x_BTD, attend, self.attention_norm, self.attention_out_norm, first)
         x_BTD = self._add(x_BTD, feed, self.ffn_norm, self.ffn_out_norm, second)
-        return placement.split(x_BTD, ("batch", "time", None))
+        return Features(placement.split(x_BTD, ("batch", "time", None)), uneven_B)
 
     def _add(
         self,
@@ -129,8 +143,8 @@ class Transformer(nnx.Module):
         placement: Placement,
         segments_BT: jax.Array | None = None,
         key: jax.Array | None = None,
-    ) -> jax.Array:
-        """Features [B, T, D]. Segments are documents that share a row: none sees another, each begins at place 0."""
+    ) -> Features:
+        """Segments are documents that share a row: none sees another, each begins at place 0."""
         key_in, key_blocks = keys_for(key, 2)
         dtype = compute_dtype(self.config.compute, placement.platform)
         places_BT = jnp.arange(tokens_BT.shape[1])[None] if segments_BT is None else _places(segments_BT)
@@ -150,7 +164,7 @@ class Transformer(nnx.Module):
         places_BT: jax.Array,
         segments_BT: jax.Array | None = None,
         key: jax.Array | None = None,
-    ) -> jax.Array:
+    ) -> Features:
         """From embedded tokens to normed features, in which place t knows of places up to t."""
         x_BTD = placement.split(x_BTD, ("batch", "time", None))
         turn = turns(places_BT, self.config) if self.config.positions is Positions.ROTARY else None
@@ -158,17 +172,19 @@ class Transformer(nnx.Module):
         keys = None if key is None else jax.random.split(key, self.config.L).reshape(repeats, len(self.blocks))
         graph, params = nnx.split(self.blocks)
 
-        def apply(x_BTD: jax.Array, params: nnx.State, keys: jax.Array | None) -> jax.Array:
+        def apply(x: Features, params: nnx.State, keys: jax.Array | None) -> Features:
             for index, block in enumerate(nnx.merge(graph, params)):
                 one = self._remat(lambda x, block=block, **given: block(x, placement, turn, segments_BT, **given))
-                x_BTD = one(x_BTD, key=None if keys is None else keys[index])
-            return x_BTD
+                more = one(x.x_BTD, key=None if keys is None else keys[index])
+                x = Features(more.x_BTD, x.uneven_B + more.uneven_B)
+            return x
 
+        x = Features(x_BTD, jnp.zeros(x_BTD.shape[:1], jnp.float32))
         if self.config.layers is Layers.SCANNED:
-            x_BTD, _ = jax.lax.scan(lambda x, each: (apply(x, *each), None), x_BTD, (params, keys))
+            x, _ = jax.lax.scan(lambda x, each: (apply(x, *each), None), x, (params, keys))
         else:
-            x_BTD = apply(x_BTD, params, None if keys is None else keys[0])
-        return x_BTD if self.final_norm is None else self.final_norm(x_BTD)
+            x = apply(x, params, None if keys is None else keys[0])
+        return x if self.final_norm is None else x._replace(x_BTD=self.final_norm(x.x_BTD))
 
     def logits(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
         """[B, T, V] in float32."""
@@ -188,9 +204,9 @@ class Transformer(nnx.Module):
 
             return compute(logits, x_BTD, *rows)
 
-        return used(on_one, param, placement, x_BTD.dtype, x_BTD, *rows)
+        return used(on_one, (param,), placement, x_BTD.dtype, x_BTD, *rows)
 
-    def _remat(self, function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    def _remat(self, function: Callable[..., Features]) -> Callable[..., Features]:
         if self.config.remat is Remat.NONE:
             return function
         return jax.checkpoint(function, policy=_POLICIES[self.config.remat])

@@ -84,8 +84,8 @@ def _sides(axes: tuple[str | None, ...]) -> optax.contrib.MuonDimensionNumbers |
     """Which axes of a block's matrix are summed over; None leaves a parameter to AdamW."""
     if "vocab" in axes or "embed" not in axes or axes == (None, "embed"):
         return None
-    # A scanned matrix has its layers first, which is neither side. `embed` stands alone on its side.
-    first = 1 if axes[0] == "layers" else 0
+    # Stacked layers and experts are many matrices, neither side of one. `embed` stands alone on its side.
+    first = sum(axis in ("layers", "expert") for axis in axes)
     others = tuple(index for index in range(first, len(axes)) if axes[index] != "embed")
     embed = (axes.index("embed"),)
     rows, columns = (embed, others) if axes[first] == "embed" else (others, embed)

@@ -1,15 +1,18 @@
-"""Files to tokens. Raises InvalidProgram where a file is unreadable or not what the config says."""
+"""Texts and records to tokens. Raises InvalidProgram where a file is not what the config says."""
 
 from __future__ import annotations
 
-import json
 import os
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 
+from jobs.train.files import library, local, opened, records
+from orchestrator.domain.programs.train import DataConfig, Tokenizer
 from workers.rank.failure import InvalidProgram
 
 END = 256
@@ -19,26 +22,79 @@ Document = tuple[np.ndarray, int]
 _NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__"}
 
 
-def read_text(paths: Iterable[str], max_bytes: int) -> np.ndarray:
-    """The bytes of text files, joined in this order, up to `max_bytes`, as uint8; without paths Python's library."""
+class Encoder(Protocol):
+    """Text to tokens; `end` follows a document."""
+
+    end: int
+    vocabulary: int
+
+    def encode(self, text: bytes) -> np.ndarray:
+        """The tokens of UTF-8 text."""
+
+
+class Bytes:
+    """Each byte is a token."""
+
+    end, vocabulary = END, END + 1
+
+    def encode(self, text: bytes) -> np.ndarray:
+        return np.frombuffer(text, np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class HuggingFace:
+    """A tokenizer.json, without the special tokens that it would put around a text."""
+
+    tokenizer: Any
+    end: int
+    vocabulary: int
+
+    @classmethod
+    def of(cls, path: Path, end_token: str | None) -> Self:
+        tokenizers = library("tokenizers", "tokenizer=hf")
+        file = path / "tokenizer.json" if path.is_dir() else path
+        try:
+            tokenizer = tokenizers.Tokenizer.from_file(str(file))
+        except Exception as error:  # the library raises nothing narrower
+            raise InvalidProgram(f"data.tokenizer_path: {file}: {error}") from error
+        end = -1 if end_token is None else tokenizer.token_to_id(end_token)
+        if end is None:
+            raise InvalidProgram(f"data.end_token: {file} has no token {end_token!r}")
+        return cls(tokenizer, end, tokenizer.get_vocab_size())
+
+    def encode(self, text: bytes) -> np.ndarray:
+        # A limit of bytes may have cut the last character.
+        found = self.tokenizer.encode(text.decode(errors="ignore"), add_special_tokens=False).ids
+        return np.array(found, np.uint16 if self.vocabulary <= 1 << 16 else np.uint32)
+
+
+def encoder_of(data: DataConfig, vocabulary: int) -> Encoder:
+    """What makes tokens of text, all of which `vocabulary` has room for."""
+    if data.tokenizer is not Tokenizer.HF:
+        return Bytes()
+    encoder = HuggingFace.of(Path(data.tokenizer_path or ""), data.end_token)
+    if encoder.vocabulary > vocabulary:
+        raise InvalidProgram(f"model.V={vocabulary} is less than the {encoder.vocabulary} tokens of the tokenizer")
+    return encoder
+
+
+def read_text(paths: Iterable[str], max_bytes: int) -> bytes:
+    """The bytes of text files, joined in this order, up to `max_bytes`; without paths Python's library."""
     parts: list[bytes] = []
     left = max_bytes
-    for file in [Path(path) for path in paths] or _library():
+    for path in paths or _library():
         if left <= 0:
             break
-        try:
-            with file.open("rb") as stream:
-                parts.append(stream.read(left))
-        except OSError as error:
-            raise InvalidProgram(f"data.paths: {error}") from error
+        with opened(path) as stream:
+            parts.append(stream.read(left))
         left -= len(parts[-1])
-    return np.frombuffer(b"".join(parts), np.uint8)
+    return b"".join(parts)
 
 
-def as_characters(text: np.ndarray, vocabulary: int) -> tuple[np.ndarray, str]:
+def as_characters(text: bytes, vocabulary: int) -> tuple[np.ndarray, str]:
     """The text as the numbers of its characters in the order of their code points, and these characters."""
     try:
-        decoded = text.tobytes().decode()
+        decoded = text.decode()
     except UnicodeDecodeError as error:
         raise InvalidProgram(f"data.paths: not UTF-8 text: {error}") from error
     points, tokens = np.unique(np.frombuffer(decoded.encode("utf-32-le"), np.uint32), return_inverse=True)
@@ -51,57 +107,32 @@ def read_tokens(paths: Iterable[str], vocabulary: int) -> np.ndarray:
     """Files of token numbers, by memory map when there is one file; uint32 where the vocabulary needs it."""
     files = []
     for path in paths:
-        try:
-            files.append(np.memmap(path, np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4"), mode="r"))
-        except (OSError, ValueError) as error:
-            raise InvalidProgram(f"data.paths: {path}: {error}") from error
+        with local(path) as file:
+            try:
+                files.append(np.memmap(file, np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4"), mode="r"))
+            except ValueError as error:
+                raise InvalidProgram(f"data.paths: {path}: {error}") from error
         # The first of it only: the whole may be larger than memory.
         if (largest := int(files[-1][:1_000_000].max())) >= vocabulary:
             raise InvalidProgram(f"data.paths: {path} holds token {largest}, and model.V={vocabulary}")
     return files[0] if len(files) == 1 else np.concatenate(files)
 
 
-def read_documents(paths: Iterable[str], max_bytes: int) -> list[Document]:
-    """The documents of JSONL files, byte by byte, each with END after it."""
-    return [_document(record) for record in _records(paths, max_bytes)]
+def read_documents(data: DataConfig, paths: Iterable[str], encoder: Encoder) -> list[Document]:
+    """The documents of files, each with the token that ends it."""
+    return [_document(record, encoder) for record in records(data.source, paths, data.max_bytes)]
 
 
-def _records(paths: Iterable[str], max_bytes: int) -> Iterator[dict[str, str]]:
-    left = max_bytes
-    for path in paths:
-        try:
-            with Path(path).open("rb") as stream:
-                for number, line in enumerate(stream, 1):
-                    left -= len(line)
-                    if left < 0:
-                        return
-                    if line.strip():
-                        yield _record(line, f"{path}, line {number}")
-        except OSError as error:
-            raise InvalidProgram(f"data.paths: {error}") from error
+def _document(record: dict[str, str], encoder: Encoder) -> Document:
+    given = encoder.encode(record.get("prompt", "").encode())
+    learned = encoder.encode(record.get("text", record.get("response", "")).encode())
+    return np.concatenate([given, learned, [encoder.end]]).astype(np.int32), len(given)
 
 
-def _record(line: bytes, where: str) -> dict[str, str]:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise InvalidProgram(f"data.paths: {where}: {error}") from error
-    keys = set(record) if isinstance(record, dict) else set()
-    wanted = {"text"} if "text" in keys else {"prompt", "response"}
-    if not wanted <= keys or not all(isinstance(record[key], str) for key in wanted):
-        raise InvalidProgram(f"data.paths: {where}: neither `text` nor `prompt` and `response`, as strings")
-    return {key: record[key] for key in wanted}
-
-
-def _document(record: dict[str, str]) -> Document:
-    prompt, learned = record.get("prompt", "").encode(), record.get("text", record.get("response", "")).encode()
-    return np.append(np.frombuffer(prompt + learned, np.uint8).astype(np.int32), np.int32(END)), len(prompt)
-
-
-def _library() -> list[Path]:
-    found: list[Path] = []
+def _library() -> list[str]:
+    found: list[str] = []
     # Not rglob: it would walk all of site-packages, which takes a second.
     for folder, folders, names in os.walk(sysconfig.get_path("stdlib")):
         folders[:] = [name for name in folders if name not in _NOT_THE_LIBRARY]
-        found += [Path(folder, name) for name in names if name.endswith(".py")]
-    return sorted(found)
+        found += [str(Path(folder, name)) for name in names if name.endswith(".py")]
+    return sorted(found, key=Path)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -13,27 +15,51 @@ from jobs.train.read import Document
 Rows = dict[str, np.ndarray]
 """Like the step's Batch: `tokens` [B, U], for documents `segments` and `learn` too."""
 _CHECKED_BYTES = 1 << 23
+_SHARED = 1024
+"""Rows in which a mixture's weights are kept to."""
+_PART, _BLOCKS = 1 << 32, 1 << 62
+"""Numbers of permutations: from 0 for epochs, then those of each part's epochs, then those of shared rows."""
+
+
+Orders = Callable[[int, int], np.ndarray]
+"""(number, count) -> the permutation of so many that has this number; none is related to another."""
 
 
 class Samples(Protocol):
-    """Rows of U tokens by number."""
-
-    @property
-    def count(self) -> int:
-        """How many make an epoch."""
-
-    def take(self, numbers_B: np.ndarray) -> Rows:
-        """The samples of these numbers, each below `count`."""
+    """What rows of U tokens are taken from."""
 
     def draw(self, random: np.random.Generator, rows: int) -> Rows:
         """`rows` samples at random, with replacement."""
+
+    def in_epochs(self, orders: Orders, first: int, rows: int) -> Rows:
+        """`rows` samples of a run that takes each once per epoch, after `first` that were taken before."""
 
     def fingerprint(self) -> dict[str, int]:
         """Tells this data from other data."""
 
 
+class Numbered(ABC):
+    """Samples that have numbers."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many make an epoch."""
+
+    @abstractmethod
+    def take(self, numbers_B: np.ndarray) -> Rows:
+        """The samples of these numbers, each below `count`."""
+
+    def in_epochs(self, orders: Orders, first: int, rows: int) -> Rows:
+        epochs_B, places_B = np.divmod(np.arange(first, first + rows), self.count)
+        shuffled = [orders(int(epoch), self.count)[place] for epoch, place in zip(epochs_B, places_B, strict=True)]
+        return self.take(np.array(shuffled, np.int64))
+
+
 @dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Numbered):
     """Windows of one long text. In an epoch they lie side by side, and each next begins with the last token before."""
 
     tokens: np.ndarray
@@ -63,7 +89,7 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Numbered):
     """Rows [N, U] filled with documents one after the other. Segments count from 1; 0 is padding."""
 
     tokens: np.ndarray
@@ -109,3 +135,59 @@ class Packed:
 
     def fingerprint(self) -> dict[str, int]:
         return {"tokens": int((self.segments > 0).sum()), "crc32": zlib.crc32(self.tokens)}
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Each row from one of several data, as often as their weights say: by chance when drawn, exactly so in every
+    _SHARED rows of a run in epochs. A part begins its next epoch when it is through, whatever the others are at."""
+
+    parts: tuple[Samples, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def evenly(cls, parts: Sequence[Samples]) -> Self | None:
+        """All alike; None when there are none."""
+        return cls(tuple(parts), (1.0,) * len(parts)) if parts else None
+
+    def draw(self, random: np.random.Generator, rows: int) -> Rows:
+        chosen_B = random.choice(len(self.parts), size=rows, p=np.array(self.weights) / sum(self.weights))
+        return self._from_parts(chosen_B, lambda part, rows: self.parts[part].draw(random, rows))
+
+    def in_epochs(self, orders: Orders, first: int, rows: int) -> Rows:
+        ends = self.shares.cumsum()
+
+        def chosen(block: int) -> np.ndarray:
+            return np.searchsorted(ends, orders(_BLOCKS + block, _SHARED), side="right")
+
+        blocks = range(first // _SHARED, (first + rows - 1) // _SHARED + 1)
+        chosen_B = np.concatenate([chosen(block) for block in blocks])
+        begin = first - blocks.start * _SHARED
+        before, chosen_B = chosen_B[:begin], chosen_B[begin : begin + rows]
+
+        def rows_of(part: int, rows: int) -> Rows:
+            taken = blocks.start * int(self.shares[part]) + int((before == part).sum())
+            return self.parts[part].in_epochs(
+                lambda epoch, count: orders(_PART * (part + 1) + epoch, count), taken, rows
+            )
+
+        return self._from_parts(chosen_B, rows_of)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Rows of each part among _SHARED."""
+        ends = np.round(np.cumsum(self.weights) / sum(self.weights) * _SHARED).astype(np.int64)
+        return np.diff(ends, prepend=0)
+
+    def fingerprint(self) -> dict[str, int]:
+        found = [part.fingerprint() for part in self.parts]
+        said = repr([list(each.items()) for each in found] + [self.weights]).encode()
+        return {"tokens": sum(each["tokens"] for each in found), "crc32": zlib.crc32(said)}
+
+    def _from_parts(self, chosen_B: np.ndarray, rows_of: Callable[[int, int], Rows]) -> Rows:
+        mixed: Rows = {}
+        for part in range(len(self.parts)):
+            mine_B = chosen_B == part
+            for name, rows in rows_of(part, int(mine_B.sum())).items():
+                mixed.setdefault(name, np.zeros((len(chosen_B), rows.shape[1]), rows.dtype))[mine_B] = rows
+        return mixed

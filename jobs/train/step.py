@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
+from jobs.train import lora
 from jobs.train.layout import LogicalAxes, Placement
 from jobs.train.loss import Sums, next_token_sums
 from jobs.train.model import Transformer
@@ -42,7 +43,10 @@ class Trainer:
 
     def fresh(self) -> State:
         """State at step 0, drawn from the seed. Jit it with `shardings` so that no device ever holds all of it."""
-        params = _params(Transformer(self.config.model, nnx.Rngs(params=self.config.seed)))
+        if self.config.lora is None:
+            params = _params(Transformer(self.config.model, nnx.Rngs(params=self.config.seed)))
+        else:
+            params = lora.draw(self.config.lora, self._model_axes, self.base, jax.random.key(self.config.seed))
         return State(jnp.zeros((), jnp.int32), params, self._optimizer.init(params))
 
     def abstract(self) -> State:
@@ -61,12 +65,17 @@ class Trainer:
 
         return jax.tree_util.tree_map_with_path(placed, shapes)
 
-    def step(self, state: State, batch: Batch) -> tuple[State, Metrics]:
-        """One optimizer step on a batch."""
+    @cached_property
+    def base(self) -> Any:
+        """The weights that adapters are added to, as shapes, types and shardings."""
+        return Trainer(replace(self.config, lora=None), self.placement).abstract().params
+
+    def step(self, state: State, batch: Batch, base: Any = None) -> tuple[State, Metrics]:
+        """One optimizer step on a batch. `base` is the weights that adapters are added to."""
         key = None
         if self.config.model.dropout:
             key = jax.random.fold_in(jax.random.key(self.config.seed), state.step)
-        grads, sums = self._gradients(state.params, batch, key)
+        grads, sums = self._gradients(state.params, batch, key, base)
         updates, optimizer = self._optimizer.update(grads, state.optimizer, state.params)
         metrics = {
             "loss": sums.entropy / jnp.maximum(sums.count, 1),
@@ -74,6 +83,8 @@ class Trainer:
             "update_norm": optax.tree.norm(updates),
             "learning_rate": jnp.asarray(learning_rate(self.config)(state.step), jnp.float32),
         }
+        if self.config.model.experts is not None:
+            metrics["experts_uneven"] = sums.uneven
         params = optax.apply_updates(state.params, updates)
         if self.config.optimizer.on_nan is OnNan.SKIP:
             sound = jnp.isfinite(metrics["loss"]) & jnp.isfinite(metrics["grad_norm"])
@@ -82,13 +93,21 @@ class Trainer:
             metrics["skipped"] = 1.0 - sound
         return State(state.step + 1, params, optimizer), metrics
 
-    def evaluate(self, params: Any, batch: Batch) -> Sums:
+    def evaluate(self, params: Any, batch: Batch, base: Any = None) -> Sums:
         """The sums of held-out data, without dropout."""
-        return self._sums(params, batch, None)
+        return self._sums(params, batch, None, base)
+
+    def whole(self, params: Any, base: Any) -> Any:
+        """The model's parameters, of which `params` may be but the adapters."""
+        return params if self.config.lora is None else lora.merged(self.config.lora, self._model_axes, base, params)
 
     @cached_property
     def axes(self) -> Any:
-        """The parameters' logical axes, as a tree of tuples."""
+        """The logical axes of what is trained, as a tree of tuples."""
+        return self._model_axes if self.config.lora is None else lora.adapter_axes(self._model_axes)
+
+    @cached_property
+    def _model_axes(self) -> Any:
         flat = nnx.to_flat_state(nnx.state(self._model(), nnx.Param))
         scanned = self.config.model.layers is Layers.SCANNED
         return nnx.traversals.unflatten_mapping(
@@ -102,12 +121,12 @@ class Trainer:
     def _optimizer(self) -> optax.GradientTransformation:
         return make_optimizer(self.config, self.axes)
 
-    def _gradients(self, params: Any, batch: Batch, key: jax.Array | None) -> tuple[Any, Sums]:
+    def _gradients(self, params: Any, batch: Batch, key: jax.Array | None, base: Any) -> tuple[Any, Sums]:
         """Of the mean over all targets of the batch, piece by piece when it is cut up."""
         pieces = self.config.optimizer.accumulate
 
         if pieces == 1:
-            return jax.grad(self._loss, has_aux=True)(params, batch, key)
+            return jax.grad(self._loss, has_aux=True)(params, base, batch, key)
         # Every piece takes each `pieces`-th row, so that a batch split over devices stays so.
         cut = {name: jnp.moveaxis(rows.reshape(-1, pieces, rows.shape[1]), 1, 0) for name, rows in batch.items()}
         learn = batch["learn"][:, 1:] if "learn" in batch else jnp.ones_like(batch["tokens"][:, 1:])
@@ -115,32 +134,34 @@ class Trainer:
         keys = None if key is None else jax.random.split(key, pieces)
 
         def add(total: tuple[Any, Sums], part: tuple[Batch, jax.Array | None]) -> tuple[tuple[Any, Sums], None]:
-            return jax.tree.map(jnp.add, total, jax.grad(self._loss, has_aux=True)(params, *part, count)), None
+            return jax.tree.map(jnp.add, total, jax.grad(self._loss, has_aux=True)(params, base, *part, count)), None
 
         zero = jnp.zeros((), jnp.float32)
-        total, _ = jax.lax.scan(add, (jax.tree.map(jnp.zeros_like, params), Sums(zero, zero, zero)), (cut, keys))
+        total, _ = jax.lax.scan(add, (jax.tree.map(jnp.zeros_like, params), Sums(zero, zero, zero, zero)), (cut, keys))
         return total
 
     def _loss(
-        self, params: Any, batch: Batch, key: jax.Array | None, count: jax.Array | None = None
+        self, params: Any, base: Any, batch: Batch, key: jax.Array | None, count: jax.Array | None = None
     ) -> tuple[jax.Array, Sums]:
         """`count` is the number of targets to divide by, where `batch` is only a piece."""
-        sums = self._sums(params, batch, key)
+        sums = self._sums(params, batch, key, base)
         return (sums if count is None else sums._replace(count=count)).mean(self.config.loss), sums
 
-    def _sums(self, params: Any, batch: Batch, key: jax.Array | None) -> Sums:
+    def _sums(self, params: Any, batch: Batch, key: jax.Array | None, base: Any) -> Sums:
         model = self._model()
-        nnx.update(model, params)
+        nnx.update(model, self.whole(params, base))
         inputs_BT, targets_BT = batch["tokens"][:, :-1], batch["tokens"][:, 1:]
         segments_BT = batch["segments"][:, :-1] if "segments" in batch else None
         learn_BT = batch["learn"][:, 1:] if "learn" in batch else None
-        x_BTD = model(inputs_BT, self.placement, segments_BT, key)
+        x_BTD, uneven_B = model(inputs_BT, self.placement, segments_BT, key)
 
         def of_rows(logits: Any, x_BTD: jax.Array, targets_BT: jax.Array, learn_BT: jax.Array | None) -> Sums:
             sums = next_token_sums(x_BTD, targets_BT, learn_BT, logits, self.config.loss)
-            return Sums(*(each[None] for each in sums))
+            return jax.tree.map(lambda each: each[None], sums)
 
-        return Sums(*map(jnp.sum, model.with_logits(of_rows, x_BTD, self.placement, targets_BT, learn_BT)))
+        sums = jax.tree.map(jnp.sum, model.with_logits(of_rows, x_BTD, self.placement, targets_BT, learn_BT))
+        # Over all rows of the step, of which these may be a part, and over the blocks.
+        return sums._replace(uneven=jnp.sum(uneven_B) / (self.config.data.batch * self.config.model.L))
 
     def _model(self) -> Transformer:
         return nnx.eval_shape(lambda: Transformer(self.config.model, nnx.Rngs(params=0)))
@@ -157,17 +178,23 @@ def initialise(trainer: Trainer, target: State) -> State:
     return jax.jit(trainer.fresh, out_shardings=shardings, compiler_options=options)()
 
 
-def compile_step(trainer: Trainer, target: State, batch: Any) -> Callable[[State, Batch], tuple[State, Metrics]]:
+def compile_step(
+    trainer: Trainer, target: State, batch: Any, base: Any = None
+) -> Callable[[State, Batch], tuple[State, Metrics]]:
     """The compiled step for states and batches like these; it consumes the state it is given."""
     shardings = jax.tree.map(lambda leaf: leaf.sharding, target)
     step = jax.jit(trainer.step, donate_argnums=0, out_shardings=(shardings, trainer.placement.sharding(())))
-    return step.lower(target, batch).compile()
+    if base is None:
+        return step.lower(target, batch).compile()
+    program = step.lower(target, batch, base).compile()
+    return lambda state, batch: program(state, batch, base)
 
 
-def compile_evaluation(trainer: Trainer, target: State, batch: Any) -> Callable[[Any, Batch], Sums]:
+def compile_evaluation(trainer: Trainer, target: State, batch: Any, base: Any = None) -> Callable[[Any, Batch], Sums]:
     """The compiled sums of held-out batches like this one."""
     evaluate = jax.jit(trainer.evaluate, out_shardings=trainer.placement.sharding(()))
-    return evaluate.lower(target.params, batch).compile()
+    program = evaluate.lower(target.params, batch, base).compile()
+    return lambda params, batch: program(params, batch, base)
 
 
 def _params(model: Transformer) -> Any:

@@ -89,7 +89,8 @@ def entries(config: ModelConfig) -> Iterator[Entry]:
 
 def family_of(config: ModelConfig) -> str:
     """`llama` or `gemma2`. Raises InvalidProgram for what is neither."""
-    common = config.positions is Positions.ROTARY and config.norm is NormKind.RMS and not config.qk_norm
+    common = config.positions is Positions.ROTARY and config.norm is NormKind.RMS
+    common = common and not config.qk_norm and config.experts is None
     llama = (
         config.norm_at is NormAt.PRE
         and config.feed_forward is FeedForwardKind.SWIGLU

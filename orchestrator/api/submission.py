@@ -8,6 +8,7 @@ from orchestrator.domain.access import Caller, Role
 from orchestrator.domain.errors import Fault, InvalidInput, NotFound
 from orchestrator.domain.gates import Dependencies, Dependency
 from orchestrator.domain.ids import JobId
+from orchestrator.domain.programs.origins import origins_of
 from orchestrator.domain.spec import JobSpec
 from orchestrator.store.commands import bundles as bundle_commands
 from orchestrator.store.commands import jobs as commands
@@ -60,11 +61,11 @@ async def _refuse_unknown_names(tx: WriteTx, who: Caller, spec: JobSpec, now_ms:
         await people.project(tx, spec.project)
     except NotFound as error:
         raise InvalidInput((Fault("project", str(error)),)) from None
-    if (origin := spec.checkpoint.continue_from) is not None:
+    for path, origin in origins_of(spec).items():
         try:
             await jobs.find(tx, origin.partition("/")[0], who.projects)
         except NotFound as error:
-            raise InvalidInput((Fault("checkpoint.continue_from", str(error)),)) from None
+            raise InvalidInput((Fault(path, str(error)),)) from None
     if spec.program.code is not None:
         await _use_bundle(tx, spec.project, spec.program.code, now_ms)
     named = spec.secrets or any(one.secret for one in spec.notify)

@@ -48,7 +48,9 @@ class _Instruction:
 def sent(hlo: str) -> list[Sent]:
     """All collectives that the program runs. Raises ValueError where it cannot tell how often or to how many."""
     computations, entry = _read(hlo)
-    return list(_of(entry, computations))
+    everybody = re.search(r"^HloModule .*\bnum_partitions=(\d+)", hlo)
+    # `{}` is one group of all; JAX makes one replica of a program, in as many partitions as there are devices.
+    return list(_of(entry, computations, int(everybody[1]) if everybody else 1))
 
 
 def by_kind(collectives: list[Sent]) -> dict[str, int]:
@@ -74,15 +76,15 @@ def _read(hlo: str) -> tuple[dict[str, list[_Instruction]], str]:
     return computations, entry
 
 
-def _of(name: str, computations: dict[str, list[_Instruction]]) -> Iterator[Sent]:
+def _of(name: str, computations: dict[str, list[_Instruction]], everybody: int) -> Iterator[Sent]:
     for each in computations[name]:
         kind = each.op.removesuffix("-start")
         if kind in _KINDS:
-            yield _sent(kind, each)
+            yield _sent(kind, each, everybody)
             continue
         called = _CALLED.findall(each.rest)
-        inside = [one for name in called for one in _of(name, computations)]
-        if each.op == "conditional" and any(_of_branches(each, computations)):
+        inside = [one for name in called for one in _of(name, computations, everybody)]
+        if each.op == "conditional" and any(_of_branches(each, computations, everybody)):
             raise ValueError(f"{each.name}: which branch runs, and its collectives with it, is not known")
         if not inside:
             continue
@@ -96,14 +98,14 @@ def _of(name: str, computations: dict[str, list[_Instruction]]) -> Iterator[Sent
             yield replace(one, kind=kind, bytes=one.bytes * share * trips)
 
 
-def _of_branches(each: _Instruction, computations: dict[str, list[_Instruction]]) -> Iterator[Sent]:
+def _of_branches(each: _Instruction, computations: dict[str, list[_Instruction]], everybody: int) -> Iterator[Sent]:
     named = re.findall(r"(?:branch_computations=\{|(?:true|false)_computation=)([^}]*?)(?:\}|,|$)", each.rest)
     for branch in re.findall(r"[\w.\-]+", " ".join(named)):
         if branch in computations:
-            yield from _of(branch, computations)
+            yield from _of(branch, computations, everybody)
 
 
-def _sent(kind: str, each: _Instruction) -> Sent:
+def _sent(kind: str, each: _Instruction, everybody: int) -> Sent:
     arrays = [
         (_BYTES[dtype] * math.prod(int(size) for size in sizes.split(",") if size), dtype)
         for dtype, sizes in _ARRAY.findall(each.result)
@@ -112,7 +114,7 @@ def _sent(kind: str, each: _Instruction) -> Sent:
     largest, dtype = max(arrays)
     # The result of a start holds its operand beside what it makes; of these two one is the whole.
     whole = largest if each.op.endswith("-start") else sum(size for size, _ in arrays)
-    devices = 2 if kind == "collective-permute" else _group(each)
+    devices = 2 if kind == "collective-permute" else _group(each, everybody)
     share = (devices - 1) / devices
     times = {
         "all-gather": share,
@@ -124,8 +126,10 @@ def _sent(kind: str, each: _Instruction) -> Sent:
     return Sent(kind, dtype, devices, whole * times[kind], each.name)
 
 
-def _group(each: _Instruction) -> int:
-    """Devices in one of its replica groups, which HLO spells in three ways."""
+def _group(each: _Instruction, everybody: int) -> int:
+    """Devices in one of its replica groups, which HLO spells in four ways."""
+    if "replica_groups={}" in each.rest:
+        return everybody
     if (listed := re.search(r"replica_groups=\{\{([\d,]+)\}", each.rest)) is not None:
         return len(listed[1].split(","))
     if (counted := re.search(r"replica_groups=\[(\d+),(\d+)\]<=", each.rest)) is not None:
@@ -133,7 +137,8 @@ def _group(each: _Instruction) -> int:
     if (mesh := re.search(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}", each.rest)) is not None:
         sizes = dict(re.findall(r"'(\w+)'=(\d+)", mesh[1]))
         return math.prod(int(sizes[axis]) for axis in re.findall(r"'(\w+)'", mesh[2]))
-    raise ValueError(f"{each.name}: its replica groups are spelled in a way that is not known here")
+    _, _, spelled = each.rest.partition("replica_groups=")
+    raise ValueError(f"{each.name}: its replica groups are spelled in a way that is not known here: {spelled[:80]}")
 
 
 def _trips(loop: _Instruction, computations: dict[str, list[_Instruction]]) -> int:

@@ -181,6 +181,25 @@ class Checkpoints:
         return commit
 
 
+def step_of_job(context: RankContext, reporter: Reporter, path: str) -> str:
+    """The folder of another job's committed step, `<job id>/<attempt>/<step>`, which rank 0 has proven intact.
+
+    Raises NothingRestorable when it is damaged or gone.
+    """
+    if context.checkpoint_root is None:
+        raise InvalidProgram("PODWRIGHT_CHECKPOINT_ROOT is not set: it is beside this job's that the others' lie")
+    job, _, step = path.partition("/")
+    folder = f"{context.checkpoint_root.rstrip('/').rpartition('/')[0]}/{job}"
+    if context.rank == 0:
+        try:
+            damage = manifest.damage_of(open_storage(folder, reporter.storage_trouble), Commit.at(step))
+        except StorageError as error:
+            raise StorageUnavailable(str(error)) from error
+        if damage is not None:
+            raise NothingRestorable(f"{path}, whose weights this job begins from, cannot be read: {damage.message}")
+    return f"{folder}/{step}"
+
+
 def _folder_of(origin: str) -> str:
     return origin.rsplit("/", 2)[0]
 

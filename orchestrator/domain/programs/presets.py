@@ -63,6 +63,14 @@ TRAIN_PRESETS: Mapping[str, Mapping[str, Any]] = {
         "model": {**_LLAMA, "D": 4096, "H": 32, "L": 32, "F": 14_336, "output": "free", "rotary_scaling": {}},
         "data": {"batch": 256, "source": "tokens"},
     },
+    # 6.9 B, 2.0 B of them for each token: eight experts in the shape of llama-1b. `mesh: {expert: 8}` spreads them.
+    "moe-8x": {
+        **_AT_SCALE,
+        "model": {
+            **_LLAMA, "T": 4096, "D": 2048, "H": 32, "L": 16, "F": 8192, "experts": 8, "expert_capacity": 1.25,
+        },
+        "data": {"batch": 256, "source": "tokens"},
+    },
     # 2.6 B: the shape of Gemma 2 2B.
     "gemma-like-2b": {
         **_AT_SCALE,

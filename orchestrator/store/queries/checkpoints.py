@@ -11,6 +11,7 @@ from orchestrator.domain.errors import NotFound
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.domain.job import Job
 from orchestrator.domain.lifecycle import TERMINAL
+from orchestrator.domain.programs.origins import origins_of
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
 from orchestrator.store.schema import attempts, checkpoints, errands, jobs, points, restores
@@ -164,10 +165,15 @@ async def with_old_attempts(tx: ReadTx, now_ms: int, age_ms: int) -> tuple[Job, 
 
 
 async def _needed(tx: ReadTx) -> frozenset[str]:
-    """Steps from which an open job continues that has committed none of its own."""
-    waiting = select(jobs).where(jobs.c.state.not_in(sorted(TERMINAL)), jobs.c.committed_step.is_(None))
+    """Steps from which an open job begins that has committed none of its own, or whose adapters need them for good."""
+    waiting = select(jobs).where(jobs.c.state.not_in(sorted(TERMINAL)))
     found = [rows.job_of(row) for row in (await tx.ask(waiting)).mappings()]
-    return frozenset(job.spec.checkpoint.continue_from for job in found if job.spec.checkpoint.continue_from)
+    return frozenset(
+        origin
+        for job in found
+        if job.committed_step is None or (job.spec.program.config or {}).get("lora") is not None
+        for origin in origins_of(job.spec).values()
+    )
 
 
 async def _values(

@@ -84,7 +84,9 @@ def gang() -> Iterator[Callable[..., Gang]]:
     """Starts an attempt; what still runs when the test ends is killed."""
     started: list[Gang] = []
 
-    def start(folder: Path, attempt: int, config: dict[str, Any], rank_count: int = 2) -> Gang:
+    def start(
+        folder: Path, attempt: int, config: dict[str, Any], rank_count: int = 2, origin: Path | None = None
+    ) -> Gang:
         folder.mkdir(exist_ok=True)
         (folder / "config.json").write_text(json.dumps(config))
         coordinator = f"127.0.0.1:{_free_port()}"
@@ -95,7 +97,8 @@ def gang() -> Iterator[Callable[..., Gang]]:
                 this.ranks.append(
                     subprocess.Popen(
                         [sys.executable, "-m", "workers.rank", "train"],
-                        env=_environment(folder, attempt, rank, rank_count, coordinator),
+                        env=_environment(folder, attempt, rank, rank_count, coordinator)
+                        | ({} if origin is None else {"PODWRIGHT_CHECKPOINT_ORIGIN": str(origin)}),
                         cwd=REPOSITORY,
                         stdout=output,
                         stderr=subprocess.STDOUT,

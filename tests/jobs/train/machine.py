@@ -14,7 +14,7 @@ from jobs.train.layout import MESH_AXES, Placement
 from jobs.train.step import Trainer, compile_step, initialise
 from orchestrator.domain.programs.train import DataConfig, MeshConfig, ModelConfig, OptimizerConfig, TrainConfig
 
-MODEL = ModelConfig(T=8, D=32, H=4, L=2, F=32)
+MODEL = ModelConfig(T=8, D=32, H=4, L=1, F=32)
 TRAIN = TrainConfig(steps=10, model=MODEL, data=DataConfig(batch=8), optimizer=OptimizerConfig(warmup_steps=2))
 
 
@@ -41,6 +41,12 @@ def start(config: TrainConfig) -> Any:
     return jax.device_get(initialise(trainer, trainer.abstract()))
 
 
+@lru_cache(maxsize=64)
+def seen(config: TrainConfig, placement: Placement) -> dict[str, list[float]]:
+    """The metrics of three steps on one batch; compiled once however many tests compare with it."""
+    return steps(config, placement)[1]
+
+
 def steps(config: TrainConfig, placement: Placement, batch: Any = None, count: int = 3) -> tuple[Any, dict[str, list]]:
     """State and metrics after `count` steps on one batch."""
     trainer = Trainer(config, placement)
@@ -48,12 +54,12 @@ def steps(config: TrainConfig, placement: Placement, batch: Any = None, count: i
     batch = jax.device_put(batch or tokens_of(config), placement.sharding(("batch", None)))
     step = compile_step(trainer, target, batch)
     state = jax.tree.map(lambda leaf, like: jax.device_put(leaf, like.sharding), start(config), target)
-    seen: dict[str, list] = {}
+    found: dict[str, list] = {}
     for _ in range(count):
         state, metrics = step(state, batch)
         for name, value in metrics.items():
-            seen.setdefault(name, []).append(float(value))
-    return state, seen
+            found.setdefault(name, []).append(float(value))
+    return state, found
 
 
 def close(one: Any, other: Any, rtol: float = 1e-5) -> None:

@@ -11,7 +11,7 @@ from jax.sharding import Mesh, PartitionSpec
 from tests.benchmarks import collectives
 
 # As the TPU compiler writes them, cut to what counts.
-FUSED = """HloModule fused
+FUSED = """HloModule fused, num_partitions=32
 %all-reduce-scatter.1 (p: bf16[64,128]) -> bf16[4,128] {
   %p = bf16[64,128]{1,0} parameter(0)
   %all-reduce.1 = bf16[64,128]{1,0:T(8,128)(2,1)} all-reduce(%p), channel_id=7, replica_groups=[2,16]<=[32]
@@ -35,11 +35,12 @@ ENTRY %main (p: bf16[64,128]) -> bf16[4,128] {
   %while.1 = (s32[], f32[8]) while(%start), condition=%condition, body=%body
   %moved = (f32[64]{0}, f32[64]{0}, u32[], u32[]) collective-permute-start(%q), source_target_pairs={{0,1},{1,0}}
   %done = f32[64]{0} collective-permute-done(%moved)
+  %all = f32[32]{0} all-reduce(%q), replica_groups={}, to_apply=%add
 }
 """
 OF_FUSED = {
     "reduce-scatter bf16": 15 * 4 * 128 * 2,
-    "all-reduce f32": 2 * 3 * 36 * 3 // 4,
+    "all-reduce f32": 2 * 3 * 36 * 3 // 4 + 2 * 128 * 31 // 32,
     "collective-permute f32": 256,
 }
 

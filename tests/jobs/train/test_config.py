@@ -10,7 +10,7 @@ from jobs.train.config import parse
 from orchestrator.domain.faults import SpecError
 from orchestrator.domain.programs import fill_in
 from orchestrator.domain.programs.train import Compute, MeshConfig, OptimizerConfig, TrainConfig
-from tests.jobs.train import presets
+from tests.jobs.train import fields, presets
 from workers.rank.failure import InvalidProgram
 
 
@@ -32,9 +32,21 @@ def test_what_each_preset_amounts_to_is_what_was_reviewed():
     assert json.loads(presets.FILE.read_text()) == presets.whole()
 
 
+def test_the_page_of_all_keys_is_the_one_that_they_make():
+    """After a change: python -m tests.jobs.train.fields"""
+    assert fields.FILE.read_text() == fields.page()
+
+
 @pytest.mark.parametrize(
     ("preset", "billions"),
-    [("gpt-1b", 1.3), ("llama-1b", 1.24), ("llama-8b", 8.03), ("gemma-like-2b", 2.61), ("tiny", 0.00025)],
+    [
+        ("gpt-1b", 1.3),
+        ("llama-1b", 1.24),
+        ("llama-8b", 8.03),
+        ("gemma-like-2b", 2.61),
+        ("moe-8x", 6.9),
+        ("tiny", 0.00025),
+    ],
 )
 def test_presets_have_the_size_they_are_named_for(preset, billions):
     config = parse(json.dumps(presets.whole()[preset]))
@@ -66,6 +78,14 @@ def test_a_preset_that_is_not_there_is_refused_with_those_that_are(preset):
         ({"model": {"L": 0}}, "config.model.L: L=0 must be more than 0"),
         ({"steps": "5"}, "config.steps: Input should be a valid integer"),
         ({"steps": 20}, "config.steps: steps=20 must be more than warmup_steps=20"),
+        ({"model": {"experts": 4}}, "config.model.feed_forward: experts are gated: feed_forward=swiglu or geglu"),
+        ({"model": {"experts": 1}}, "config.model.experts_chosen: experts_chosen=2 is more than experts=1"),
+        (
+            {"data": {"paths": ["a"], "mixture": [{"paths": ["b"]}]}},
+            "config.data.mixture: give paths or mixture, not both",
+        ),
+        ({"data": {"mixture": [{"paths": []}]}}, "config.data.mixture.0.paths: a part of a mixture needs paths"),
+        ({"data": {"tokenizer": "hf"}}, "config.data.tokenizer_path: tokenizer=hf and tokenizer_path need each other"),
         ({"seed": -1}, "config.seed: seed=-1 must not be negative"),
         ({"optimizer": {"b2": 1}}, "config.optimizer.b2: b2=1.0 is not within 0 and 1"),
         (

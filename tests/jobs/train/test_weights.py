@@ -18,9 +18,8 @@ from flax import nnx
 from pydantic import TypeAdapter
 from safetensors.numpy import save_file
 
-from jobs.train import weights
+from jobs.train import begin, weights
 from jobs.train.export import export
-from jobs.train.loop import begin_from
 from jobs.train.loss import next_token_sums
 from jobs.train.model import Transformer
 from jobs.train.step import Trainer, initialise
@@ -83,7 +82,7 @@ def loss_and_logits(config: TrainConfig, params):
     def loss(params):
         model = nnx.eval_shape(lambda: Transformer(config.model, nnx.Rngs(params=0)))
         nnx.update(model, params)
-        x_BTD = model(tokens[:, :-1], PLACE)
+        x_BTD = model(tokens[:, :-1], PLACE).x_BTD
         sums = next_token_sums(x_BTD, tokens[:, 1:], None, lambda x: model.logits(x, PLACE), config.loss)
         return sums.mean(config.loss), model.logits(x_BTD, PLACE)
 
@@ -138,7 +137,7 @@ def test_bfloat16_weights_and_an_index_of_many_files_are_read(tmp_path):
 def test_a_job_begins_from_such_weights_with_a_fresh_optimizer(family, folder):
     config = config_of(FAMILIES[family], init_from=InitFrom(hf=str(folder)))
     trainer = Trainer(config, PLACE)
-    state = begin_from(trainer, trainer.abstract())
+    state = begin.state(trainer, trainer.abstract(), str)
     assert int(state.step) == 0
     tensors = parity.weights_of({"model.norm.weight": (16,)})
     assert state.params["final_norm"]["scale"].shape == tensors["model.norm.weight"].shape

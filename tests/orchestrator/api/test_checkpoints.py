@@ -8,7 +8,7 @@ import pytest
 from orchestrator.domain.ids import AttemptId
 from orchestrator.protocol import ERRANDS_POST, ORDERS, VERSION, ErrandDone, ErrandOrder, ErrandsPost, GangEnded
 from orchestrator.store.commands.checkpoints import ASK_AGAIN_MS, ORPHANS_AFTER_MS, sweep, sweep_orphans
-from tests.orchestrator.api.rig import Rig, as_json
+from tests.orchestrator.api.rig import SPEC, Rig, as_json
 
 pytestmark = pytest.mark.anyio
 
@@ -215,6 +215,19 @@ async def test_a_step_that_another_job_needs_is_kept_until_that_has_its_own(rig:
     await rig.user.post("/api/v1/jobs/toy/continue", json={"step": 10, "set": {"name": "tuned"}})
     assert (await listed(rig))[10]["kept"] == "needed"
     assert await retain(rig) == 1
+
+
+async def test_a_step_whose_weights_another_job_begins_from_is_kept_and_must_be_of_a_job_that_is_there(
+    rig: Rig,
+) -> None:
+    source = await a_job_with(rig, 10, 20, 30, 40)
+    train = {"builtin": "train", "config": {"init_from": {"checkpoint": f"{source['id']}/1/10"}}}
+    await rig.submit(name="tuned", program=train)
+    assert (await listed(rig))[10]["kept"] == "needed"
+    elsewhere = {"builtin": "train", "config": {"init_from": {"checkpoint": "job_nobodys/1/10"}}}
+    refused = await rig.user.post("/api/v1/jobs", json=SPEC | {"name": "other", "program": elsewhere})
+    assert refused.status_code == 422, refused.text
+    assert "program.config.init_from.checkpoint" in refused.text
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ Defaults are the preset `tiny`. Types are the reader's business; the rules here 
 each raises `SpecError` with the field's path.
 """
 
-from orchestrator.domain.programs.train.config import InitFrom, LossConfig, TrainConfig
-from orchestrator.domain.programs.train.data import DataConfig, Order, Source, Tokenizer
+from orchestrator.domain.programs.train.config import LossConfig, TrainConfig
+from orchestrator.domain.programs.train.data import DataConfig, Order, Part, Source, Tokenizer
 from orchestrator.domain.programs.train.mesh import MeshConfig
 from orchestrator.domain.programs.train.model import (
     AttentionKind,
@@ -21,6 +21,7 @@ from orchestrator.domain.programs.train.model import (
     RotaryScaling,
 )
 from orchestrator.domain.programs.train.optimizer import OnNan, OptimizerConfig, OptimizerKind, Schedule
+from orchestrator.domain.programs.train.start import InitFrom, LoraConfig
 
 __all__ = [
     "AttentionKind",
@@ -29,6 +30,7 @@ __all__ = [
     "FeedForwardKind",
     "InitFrom",
     "Layers",
+    "LoraConfig",
     "LossConfig",
     "MeshConfig",
     "ModelConfig",
@@ -39,6 +41,7 @@ __all__ = [
     "OptimizerKind",
     "Order",
     "Output",
+    "Part",
     "Positions",
     "Remat",
     "RotaryScaling",

@@ -10,6 +10,7 @@ from orchestrator.domain.programs.train.data import DataConfig, Source, Tokenize
 from orchestrator.domain.programs.train.mesh import MeshConfig
 from orchestrator.domain.programs.train.model import ModelConfig
 from orchestrator.domain.programs.train.optimizer import OptimizerConfig
+from orchestrator.domain.programs.train.start import InitFrom, LoraConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +23,12 @@ class LossConfig:
     """pieces of the sequence whose logits exist at a time: a vocabulary of 128,000 is 64 times as wide as D=2,048"""
     z_loss: float = 0.0
     """weight of the squared log of the softmax's sum, which keeps logits from drifting"""
+    balance: float = 0.01
+    """weight of how uneven the experts' loads are: 1 where all get as much, E where one gets all"""
 
     def __post_init__(self) -> None:
         positive(self, "chunks")
-        not_negative(self, "z_loss")
-
-
-@dataclass(frozen=True, slots=True)
-class InitFrom:
-    """Where the parameters come from while the job has no commit of its own."""
-
-    __pydantic_config__ = STRICT
-
-    hf: str
-    """a folder of safetensors as Hugging Face writes it, of a Llama or Gemma 2 with this model's sizes"""
+        not_negative(self, "z_loss", "balance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +48,8 @@ class TrainConfig:
     eval_batches: int = 20
     init_from: InitFrom | None = None
     """None: drawn from the seed"""
+    lora: LoraConfig | None = None
+    """None: all parameters are trained"""
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
     loss: LossConfig = field(default_factory=LossConfig)
@@ -64,6 +59,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         positive(self, "steps", "checkpoint_every", "report_every", "eval_every", "eval_batches")
         not_negative(self, "seed")
+        if self.lora is not None and self.init_from is None:
+            raise SpecError("lora", "lora needs init_from: the weights that it adapts")
         if self.schedule_steps <= self.optimizer.warmup_steps:
             raise SpecError("steps", f"steps={self.steps} must be more than warmup_steps={self.optimizer.warmup_steps}")
         if self.model.T % self.loss.chunks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -120,6 +121,12 @@ class ModelConfig:
     norm_at: NormAt = NormAt.PRE
     norm_epsilon: float = 1e-6
     feed_forward: FeedForwardKind = FeedForwardKind.GELU
+    experts: int | None = None
+    """each block has so many feed-forward layers, of which a router chooses for each token; None: one, for all"""
+    experts_chosen: int = 2
+    expert_capacity: float | None = None
+    """tokens of a row that an expert takes at most, as a multiple of its even share; those beyond it pass it by. None:
+    it takes all (dropless)"""
     output: Output = Output.TIED
     scale_embedding: bool = True
     """tokens enter as their embedding times the square root of D"""
@@ -144,6 +151,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         positive(self, "T", "D", "H", "L", "F", "V", "kv_heads", "head_width", "rotary_base", "norm_epsilon")
+        positive(self, "experts", "experts_chosen", "expert_capacity")
         positive(self, "query_width", "attention_cap", "logit_cap", "window", "global_every")
         fraction(self, "dropout")
         if self.head_width is None and self.D % self.H:
@@ -161,6 +169,12 @@ class ModelConfig:
             raise SpecError("rotary_scaling", "rotary_scaling needs positions=rotary")
         if self.global_every is not None and self.window is None:
             raise SpecError("global_every", "global_every means nothing without a window")
+        if self.experts is not None and self.experts_chosen > self.experts:
+            raise SpecError(
+                "experts_chosen", f"experts_chosen={self.experts_chosen} is more than experts={self.experts}"
+            )
+        if self.experts is not None and self.feed_forward is FeedForwardKind.GELU:
+            raise SpecError("feed_forward", "experts are gated: feed_forward=swiglu or geglu")
         if self.layers is Layers.SCANNED and self.L % self.period:
             raise SpecError("L", f"L={self.L} is not divisible by global_every={self.period}, as scanned layers need")
 
@@ -173,6 +187,18 @@ class ModelConfig:
     def G(self) -> int:  # noqa: N802
         """Heads of keys and values."""
         return self.kv_heads or self.H
+
+    @property
+    def E(self) -> int:  # noqa: N802
+        """Experts; 0 without any."""
+        return self.experts or 0
+
+    @property
+    def places_per_expert(self) -> int:
+        """Tokens of a row that an expert takes at most, all of them when it is dropless."""
+        if self.expert_capacity is None:
+            return self.T
+        return min(self.T, math.ceil(self.expert_capacity * self.experts_chosen * self.T / max(1, self.E)))
 
     @property
     def period(self) -> int:
@@ -188,7 +214,7 @@ class ModelConfig:
     def parameters(self) -> int:
         """How many numbers the model has."""
         attention = 2 * self.D * self.K * (self.H + self.G) + 2 * self.K * self.qk_norm
-        branches = attention + self._feed_forward_parameters
+        branches = attention + (self.experts or 1) * self._feed_forward_parameters + self.D * self.E
         norms = {NormAt.PRE: 2, NormAt.POST: 2, NormAt.BOTH: 4}[self.norm_at] * self.D
         outside = self.V * self.D * (1 if self.output is Output.TIED else 2)
         outside += self.T * self.D * (self.positions is Positions.LEARNED) + self.D * (self.norm_at is not NormAt.POST)
@@ -200,7 +226,8 @@ class ModelConfig:
 
         Scores are counted where a place may look: half of T x T under the causal mask, the window's band under one.
         """
-        weights = 2 * self.D * self.K * (self.H + self.G) + self._feed_forward_parameters
+        used = 1 if self.experts is None else self.experts_chosen
+        weights = 2 * self.D * self.K * (self.H + self.G) + used * self._feed_forward_parameters + self.D * self.E
         seen = [_mean_seen(self.T, self.window_of(block)) for block in range(self.L)]
         scores = sum(2 * self.H * self.K * tokens for tokens in seen)
         return 6.0 * (self.L * weights + scores + self.V * self.D)
