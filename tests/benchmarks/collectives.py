@@ -134,7 +134,8 @@ def _group(each: _Instruction, everybody: int) -> int:
         return len(listed[1].split(","))
     if (counted := re.search(r"replica_groups=\[(\d+),(\d+)\]<=", each.rest)) is not None:
         return int(counted[2])
-    if (mesh := re.search(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}", each.rest)) is not None:
+    mesh = re.search(r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\([^{]*\))? \{([^}:]*)\}", each.rest)
+    if mesh is not None:
         sizes = dict(re.findall(r"'(\w+)'=(\d+)", mesh[1]))
         return math.prod(int(sizes[axis]) for axis in re.findall(r"'(\w+)'", mesh[2]))
     _, _, spelled = each.rest.partition("replica_groups=")
