@@ -12,8 +12,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Discriminator, TypeAdapter
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
-from orchestrator.domain.incident import RankExit
+from orchestrator.domain.incident import Overdue, RankExit
 from orchestrator.domain.job import RankStarted
+from orchestrator.domain.patience import NO_LIMITS, Limits
 
 VERSION: Final = 1
 
@@ -75,6 +76,8 @@ class RunOrder:
     stop: StopOrder | None = None
     impossible: str | None = None
     """Why it cannot run as its job says: it is not started, and reported as `invalid_program`."""
+    limits: Limits = NO_LIMITS
+    """How long each phase may go without progress; the supervisor measures, whether or not we can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,8 @@ class GangEnded:
     """All processes of the attempt are gone, save those on lost hosts. Reported once, kept until acknowledged.
 
     `trouble` is set when the gang ended for a cause that no rank's exit shows (`slice_lost`, `launch_failed`,
-    `port_clash`) or, for an ordered end, to the stop order's reason. `last_sign_at_ms` is of a lost host.
+    `port_clash`, `stalled`, `init_timeout`, `preempted`) or, for an ordered end, to the stop order's reason.
+    `last_sign_at_ms` is of a lost host. `overdue` belongs to `stalled` and `init_timeout`.
     """
 
     kind: Literal["gang_ended"]
@@ -168,6 +172,7 @@ class GangEnded:
     detected_at_ms: int
     drained_at_ms: int
     last_sign_at_ms: int | None = None
+    overdue: Overdue | None = None
 
 
 FactBody = Annotated[SliceUp | SliceDown | GangReady | GangEnded, Discriminator("kind")]

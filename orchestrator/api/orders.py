@@ -7,6 +7,7 @@ from orchestrator.api.configs import whole_config
 from orchestrator.domain.errors import Unavailable
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.domain.job import Attempt, Job
+from orchestrator.domain.patience import limits_of
 from orchestrator.protocol import VERSION, CheckpointOrder, ErrandOrder, Orders, ProgramOrder, RunOrder, StopOrder
 from orchestrator.store.queries.errands import Errand
 from orchestrator.store.queries.fleet import Standing
@@ -41,7 +42,14 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
         checkpoint=_checkpoint(job, checkpoint_root),
         token=token,
         stop=None if stop is None else StopOrder(stop.reason.value, stop.grace_ms),
+        limits=limits_of(job.spec.patience, _hosts(job, attempt), builtin=job.spec.program.builtin is not None),
     )
+
+
+def _hosts(job: Job, attempt: Attempt) -> int:
+    """How many hosts the attempt has: of the choice that has its chips and its number of slices."""
+    fitting = (c.hosts for c in job.spec.choices if (c.count, c.chips) == (len(attempt.slices), attempt.chips))
+    return next(fitting, len(attempt.slices))
 
 
 def _with_secrets(run: RunOrder, job: Job, standing: Standing, unseal: Callable[[str], str]) -> RunOrder:

@@ -47,6 +47,39 @@ class CauseView(_View):
     evidence: list[str]
 
 
+class CollateralView(_View):
+    rank: int
+    slice_id: str
+    host: int
+    says: str
+
+
+class StackGroupView(_View):
+    """Ranks that stood at the same place, with the stacks of the first of them."""
+
+    ranks: list[int]
+    lines: list[str]
+    odd: bool
+
+
+class CardView(_View):
+    """The first failure of an attempt: what happened beside who is to blame, and what to do about it."""
+
+    exit: str | None
+    step: int | None
+    phase: str | None
+    began_at_ms: int | None
+    """The first known of the trouble: the exit, or the last sign of life or of progress."""
+    detected_at_ms: int
+    detect_ms: int | None
+    advice: str
+    """`nothing`, `retry`, `change` or `avoid_host`."""
+    advises: str
+    collateral: list[CollateralView]
+    stacks: list[StackGroupView]
+    notes: list[str]
+
+
 class ProgressView(_View):
     phase: str | None
     step: int | None
@@ -88,13 +121,17 @@ class AttemptView(_View):
     ended_at_ms: int | None
     reason: str | None
     cause: CauseView | None
+    card: CardView | None = None
+    """Of an ended attempt that had trouble."""
     ranks: list[RankView] = []
     progress: ProgressView | None = None
 
     @classmethod
     def of(cls, detail: AttemptDetail) -> "AttemptView":
+        cause = detail.attempt.cause
         return cls.model_validate(detail.attempt).model_copy(
             update={
+                "card": CardView.model_validate(cause.card) if cause is not None and cause.card is not None else None,
                 "ranks": [RankView.model_validate(rank) for rank in detail.ranks],
                 "progress": ProgressView.model_validate(detail.progress),
             }

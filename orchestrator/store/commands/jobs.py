@@ -1,6 +1,7 @@
 """What users want: new jobs, and changes of those that are there. Intent only; states are the tick's."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,9 +158,10 @@ async def change_priority(tx: WriteTx, job_id: JobId, priority: str, now_ms: int
     await _change(tx, job, {"priority": priority}, Event("job.priority_changed", now_ms, said, job_id, by=by))
 
 
-async def lock(tx: WriteTx, job_id: JobId) -> None:
-    """Let nobody else change the job until this transaction ends."""
-    await tx.ask(select(jobs.c.id).where(jobs.c.id == job_id).with_for_update(key_share=True))
+async def lock(tx: WriteTx, job_ids: Collection[JobId]) -> None:
+    """Let nobody else change these jobs until this transaction ends. In one order, lest two wait for each other."""
+    theirs = select(jobs.c.id).where(jobs.c.id.in_(job_ids)).order_by(jobs.c.id)
+    await tx.ask(theirs.with_for_update(key_share=True))
 
 
 async def _want(tx: WriteTx, job: Job, desired: Desired, event: Event) -> None:
