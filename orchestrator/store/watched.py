@@ -39,7 +39,7 @@ async def take_in(tx: WriteTx, attempt: Attempt, seen: Iterable[WatchedCommit]) 
         )
         for one in sorted(new, key=lambda one: one.step)
     ]
-    await reports.record(tx, attempt, 0, records)
+    await reports.record(tx, [reports.Told(attempt, 0, records)])
 
 
 def _sane(one: WatchedCommit) -> bool:
