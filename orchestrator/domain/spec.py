@@ -5,10 +5,11 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from orchestrator.domain.capacity import Capacity, check_kinds
 from orchestrator.domain.endings import Budget
@@ -238,6 +239,19 @@ class JobSpec:
         if span is None:
             raise SpecError("grace", "cannot be unlimited; write e.g. 30s")
         return span
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedSpec(JobSpec):
+    """A spec that an earlier version took and this one does not. It is shown as it was written; its other fields hold
+    what could be understood, and defaults. Its job is not started, and cannot be submitted anew as it is.
+    """
+
+    written: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        """Nothing is checked: that it would not pass is known."""
 
 
 def _check_count(owner: object, name: str, most: int) -> None:
