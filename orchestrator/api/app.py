@@ -7,8 +7,10 @@ from orchestrator.api import (
     bulk,
     checkpoints,
     continuing,
+    dashboard,
     events,
     fleet,
+    glances,
     health,
     ingest,
     jobs,
@@ -32,6 +34,7 @@ from orchestrator.api.deps import Deps
 
 _ROUTERS = (
     bulk.router,
+    glances.router,
     jobs.router,
     verbs.router,
     arrays.router,
@@ -63,6 +66,7 @@ def create_app(deps: Deps) -> FastAPI:
     problems.install(app)
     add_routes(app)
     openapi.install(app)
+    dashboard.install(app)
     return app
 
 
