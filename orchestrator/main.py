@@ -22,12 +22,15 @@ import uvicorn
 
 from orchestrator.api.app import create_app
 from orchestrator.api.deps import Deps
-from orchestrator.chores.loop import MESSAGES_MS, SWEEPS_MS, keep_doing
+from orchestrator.chores.guard import PublicOnly
+from orchestrator.chores.loop import MESSAGES_MS, OUTLOOKS_MS, SWEEPS_MS, keep_doing
+from orchestrator.chores.outlooks import Forecaster
 from orchestrator.chores.retention import keep_retention
 from orchestrator.chores.sweep import Sweeper
 from orchestrator.chores.webhooks import Messenger
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.domain.errors import Unavailable
+from orchestrator.domain.masking import mask_tokens
 from orchestrator.reconciler.decide import decide
 from orchestrator.reconciler.loop import Leadership, Loop
 from orchestrator.settings import BadSettings, Settings, read_settings
@@ -117,10 +120,21 @@ async def _serve_and_tick(settings: Settings, deps: Deps) -> None:
 async def _do_chores(settings: Settings, deps: Deps, leading: Leadership) -> None:
     """What the leader does besides ticking. May be cancelled anywhere: what is half done is done again."""
     # Redirects are not followed and proxies not asked: a webhook reaches the address that its project gave.
-    async with httpx.AsyncClient(follow_redirects=False, trust_env=False) as http, asyncio.TaskGroup() as tasks:
+    transport: httpx.AsyncBaseTransport = httpx.AsyncHTTPTransport(trust_env=False)
+    if not settings.private_webhooks:
+        transport = PublicOnly(transport)
+    async with (
+        httpx.AsyncClient(transport=transport, follow_redirects=False, trust_env=False) as http,
+        asyncio.TaskGroup() as tasks,
+    ):
         messenger = Messenger(deps.database, deps.clock, deps.seal, http)
         sweeper = Sweeper(deps.database, deps.blobs, deps.clock, settings.kept)
-        for chore, every_ms in ((messenger.run_once, MESSAGES_MS), (sweeper.run_once, SWEEPS_MS)):
+        forecaster = Forecaster(deps.database, deps.clock)
+        for chore, every_ms in (
+            (messenger.run_once, MESSAGES_MS),
+            (sweeper.run_once, SWEEPS_MS),
+            (forecaster.run_once, OUTLOOKS_MS),
+        ):
             doing = keep_doing(chore, every_ms, lambda: leading.held is not None, deps.clock, deps.stopping)
             tasks.create_task(doing)
 
@@ -210,18 +224,34 @@ def _write_private(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
+def _mask_values(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    return {key: mask_tokens(value) if isinstance(value, str) else value for key, value in event.items()}
+
+
+class _MaskingFormatter(logging.Formatter):
+    """What other libraries log, traces included, without what looks like a token."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return mask_tokens(super().format(record))
+
+
 def _log_to_stderr() -> None:
     shared: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     structlog.configure(
-        processors=[*shared, structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
+        processors=[
+            *shared,
+            structlog.processors.format_exc_info,
+            _mask_values,
+            structlog.processors.KeyValueRenderer(),
+        ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s"
-    )
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(_MaskingFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[to_stderr])
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ class ProgramOrder:
     config_json: str | None
     command: tuple[str, ...]
     """Empty for a built-in. Never passed through a shell."""
+    code: str | None = None
+    """The digest of the bundle that it runs in; `GET /api/v1/ingest/{attempt_id}/code` is the bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class CheckpointOrder:
     """The newest step that is known to be committed: when the folder holds none, the job must not begin at 0."""
     origin: str | None = None
     """`<folder of another job>/<attempt>/<step>`, where a job begins that continues it."""
+    save_deadline_ms: int | None = None
+    """A save that takes longer has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class RunOrder:
     token: str
     """Good for this attempt's ingest only; derived from the server's key when the order is sent, stored nowhere."""
     stop: StopOrder | None = None
+    impossible: str | None = None
+    """Why it cannot run as its job says: it is not started, and reported as `invalid_program`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +242,51 @@ class IngestReply:
     offsets: tuple[Offset, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ArtifactChunk:
+    """Bytes `[offset, offset + len)` of a file of one rank's output folder, base64; size and time say which version."""
+
+    rank: int
+    path: str
+    size: int
+    modified_ns: int
+    offset: int
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactSkipped:
+    """A file that is not sent, and why: a link, a name that nobody can write down."""
+
+    rank: int
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactsPost:
+    version: int
+    chunks: tuple[ArtifactChunk, ...]
+    skipped: tuple[ArtifactSkipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactOffset:
+    rank: int
+    path: str
+    size: int
+    modified_ns: int
+    offset: int
+    """The next byte that is wanted; the size, if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactsReply:
+    offsets: tuple[ArtifactOffset, ...]
+
+
+ARTIFACTS_POST: Final = TypeAdapter(ArtifactsPost)
+ARTIFACTS_REPLY: Final = TypeAdapter(ArtifactsReply)
 ORDERS: Final = TypeAdapter(Orders)
 FACTS_POST: Final = TypeAdapter(FactsPost)
 ERRANDS_POST: Final = TypeAdapter(ErrandsPost)

@@ -30,6 +30,8 @@ class Settings:
     """Attempt tokens and sealed secrets rest on this key; replicas share it. Made if it is not there."""
     kept: Kept
     """For how long events, metrics and logs are kept."""
+    private_webhooks: bool
+    """Whether webhooks may reach addresses that are not on the internet: loopback, private networks."""
     lease_ms: int
     """How long a leader's lease row may stand still before another process takes over."""
 
@@ -61,8 +63,10 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     parser.add_argument("--checkpoint-root", help="folder that all hosts see, or gs://…; default: in the state folder")
     parser.add_argument("--blobs", type=Path, help="folder that replicas share; default: in the state folder")
     parser.add_argument("--server-key-file", type=Path, help="file that replicas share; default: in the state folder")
-    for what in ("events", "metrics", "logs"):
+    for what in ("events", "metrics", "logs", "artifacts"):
         parser.add_argument(f"--keep-{what}-days", type=float, help="default: for ever")
+    parser.add_argument("--keep-unnamed-bundles-days", default=7.0, type=float, help="of code that no job names")
+    parser.add_argument("--allow-private-webhooks", action="store_true", help="also to addresses of private networks")
     parser.add_argument("--lease-seconds", default=3.0, type=float)
     parser.add_argument("--allow-remote", action="store_true", help="listen on a host that is not loopback")
     given = parser.parse_args(argv)
@@ -77,7 +81,14 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         checkpoint_root=_checkpoint_root(given.checkpoint_root, state_dir),
         blobs=(given.blobs or state_dir / "blobs").absolute(),
         server_key_file=(given.server_key_file or state_dir / "server.key").absolute(),
-        kept=Kept(_days_ms(given.keep_events_days), _days_ms(given.keep_metrics_days), _days_ms(given.keep_logs_days)),
+        kept=Kept(
+            _days_ms(given.keep_events_days),
+            _days_ms(given.keep_metrics_days),
+            _days_ms(given.keep_logs_days),
+            _days_ms(given.keep_artifacts_days),
+            int(given.keep_unnamed_bundles_days * 86_400_000),
+        ),
+        private_webhooks=given.allow_private_webhooks,
         lease_ms=int(given.lease_seconds * 1000),
     )
 

@@ -17,7 +17,8 @@ from orchestrator.domain.job import (
     Stop,
 )
 from orchestrator.domain.lifecycle import JobState
-from orchestrator.domain.spec import JobSpec, Program
+from orchestrator.domain.program import Program
+from orchestrator.domain.spec import JobSpec
 from orchestrator.domain.topology import SliceShape
 from orchestrator.protocol import FactBody
 from orchestrator.world import StoredFact, World

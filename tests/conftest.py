@@ -22,6 +22,20 @@ settings.register_profile("calm", derandomize=True, deadline=None)
 settings.load_profile("calm")
 
 _TEMPLATE = "migrated"
+_WHOLE_PROCESSES = {"e2e", "browser"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that would measure each other's load run one at a time; `make test` runs all others two at a time."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if (
+            folder in _WHOLE_PROCESSES
+            or item.get_closest_marker("ray")
+            or "emulated" in getattr(item, "fixturenames", ())
+        ):
+            item.add_marker(pytest.mark.serial)
 
 
 @pytest.fixture(scope="session")

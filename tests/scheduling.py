@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import ClusterId, JobId, SliceId
 from orchestrator.domain.sharing import Health, Project, Window
-from orchestrator.domain.spec import Band, Capacity
+from orchestrator.domain.spec import Band
 from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.scheduler.plan import Plan, plan
 from orchestrator.scheduler.policy import DEFAULT, Policy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.programs.train import TrainConfig
-from orchestrator.domain.spec import SpecError
 from workers.rank.context import RankContext
 from workers.rank.failure import InvalidProgram
 

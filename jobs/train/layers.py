@@ -7,7 +7,8 @@ F feed-forward  V vocabulary  k half of K
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,14 +24,23 @@ def weight(rngs: nnx.Rngs, shape: tuple[int, ...], axes: LogicalAxes, fan_in: in
     return nnx.Param(jax.random.normal(rngs.params(), shape, jnp.float32) * fan_in**-0.5, axes=axes)
 
 
-def used(param: nnx.Param, placement: Placement, dtype: jnp.dtype) -> jax.Array:
-    """A parameter as the model uses it: in the activations' type, gathered over `fsdp`."""
-    return placement.gather(param[...].astype(dtype), param.get_metadata("axes"))
+def used(
+    compute: Callable[..., Any], param: nnx.Param, placement: Placement, dtype: jnp.dtype, *rows: jax.Array | None
+) -> Any:
+    """`compute(parameter, *rows)` with the parameter as the model uses it: whole, in the activations' type, which is
+    then also the type in which its gradient is summed over the devices."""
+    return placement.with_whole(compute, param[...].astype(dtype), param.get_metadata("axes"), *rows)
+
+
+def looked_up(places_BT: jax.Array, table: nnx.Param, placement: Placement, dtype: jnp.dtype) -> jax.Array:
+    """The rows of a table at these places."""
+    return used(lambda table, places_BT: table[places_BT], table, placement, dtype, places_BT)
 
 
 def project(x: jax.Array, param: nnx.Param, placement: Placement, over: int = 1) -> jax.Array:
     """`x` times a weight, summed over the last `over` axes of the one and the first of the other."""
-    return product(x, used(param, placement, x.dtype), over, on_cpu=placement.platform == "cpu")
+    on_cpu = placement.platform == "cpu"
+    return used(lambda weight, x: product(x, weight, over, on_cpu=on_cpu), param, placement, x.dtype, x)
 
 
 class Norm(nnx.Module):

@@ -29,12 +29,12 @@ from workers.rank.progress import Reporter
 
 log = logging.getLogger(__name__)
 
-_SPLIT_BY = {"D": "fsdp", "H": "tensor", "G": "tensor", "F": "tensor", "V": "tensor", "T": "sequence", "C": "sequence"}
-"""Letter of a size -> the mesh axis that splits it."""
+_SPLIT_BY = {"D": "embed", "H": "heads", "G": "kv_heads", "F": "ffn", "V": "vocab", "T": "time", "C": "time"}
+"""Letter of a size -> its logical axis."""
 
 
 def run(context: RankContext, reporter: Reporter) -> bool:
-    """Train as the config says. True: all steps are done and committed. False: saved and left early, on a notice."""
+    """Train as the config says. True: all steps are done and committed. False: left early, on a notice."""
     config = read_config(context)
     distributed.initialize(context)
     placement = place(config)
@@ -63,12 +63,12 @@ def place(config: TrainConfig) -> Placement:
     except ValueError as error:
         raise InvalidProgram(f"config.mesh: {error}") from error
     rows = config.data.batch // config.optimizer.accumulate
-    if rows % placement.batch_ways:
-        raise InvalidProgram(f"data.batch={rows} does not divide over {placement.batch_ways} devices")
+    if rows % placement.ways("batch"):
+        raise InvalidProgram(f"data.batch={rows} does not divide over {placement.ways('batch')} devices")
     # C: the places of a piece of the loss.
     sizes = {letter: getattr(config.model, letter) for letter in "DHGFVT"} | {"C": config.model.T // config.loss.chunks}
     for letter, axis in _SPLIT_BY.items():
-        ways = placement.mesh.shape[axis]
+        ways = placement.ways(axis)
         if sizes[letter] % ways:
             raise InvalidProgram(f"model.{letter}={sizes[letter]} does not divide over {ways} devices")
     return placement
@@ -129,7 +129,8 @@ class Loop:
         self.speed = Speed(self.config)
 
     def train(self, state: State, begin: int, checkpoint_every: int | None) -> bool:
-        """From `begin` completed steps to the last. False when a notice ended it earlier; its step is saved by then."""
+        """From `begin` completed steps to the last. False when a notice ended it earlier; its step is saved by then if
+        there was time for that."""
         steps, every = self.config.steps, checkpoint_every or self.config.checkpoint_every
         ahead = Ahead(lambda step: self.batches.on_devices(step, self.rows), last=steps - 1)
         self.reporter.phase("train")
@@ -145,12 +146,13 @@ class Loop:
                 self._finish(pending)
                 pending = (done, metrics)
                 noticed = preemption.reached(done)
-                saves = noticed or done % every == 0 or done == steps
-                if saves or self._evaluates(done):
+                due = done % every == 0 or done == steps
+                saves = self.checkpoints.fits_notice(done) if noticed else due
+                if saves or noticed or self._evaluates(done):
                     self._finish(pending)  # before the save: a checkpoint never holds what a NaN made
                     pending = None
                     self._pause(done, state, saves, self._evaluates(done) and not noticed)
-                    if noticed and done < steps:
+                    if noticed and (done < steps or not saves):
                         return False
                     if done < steps:
                         self.reporter.phase("train")

@@ -54,7 +54,9 @@ def next_token_sums(
 
 def _sums(logits_BTV: jax.Array, targets_BT: jax.Array, learn_BT: jax.Array) -> Sums:
     log_sum_BT = jax.nn.logsumexp(logits_BTV, axis=-1)
-    target_BT = jnp.take_along_axis(logits_BTV, targets_BT[..., None], axis=-1)[..., 0]
+    # Not by index: the vocabulary may be split over devices, and XLA's partitioner fails on the gather.
+    is_target_BTV = targets_BT[..., None] == jnp.arange(logits_BTV.shape[-1])[None, None]
+    target_BT = jnp.sum(jnp.where(is_target_BTV, logits_BTV, 0), axis=-1)
     learn_BT = learn_BT.astype(jnp.float32)
     return Sums(jnp.sum((log_sum_BT - target_BT) * learn_BT), jnp.sum(log_sum_BT**2 * learn_BT), jnp.sum(learn_BT))
 

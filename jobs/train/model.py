@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from jobs.train.attention import Attention
-from jobs.train.layers import Norm, Turn, capped, dropped, keys_for, project, turns, used, weight
+from jobs.train.dense import product
+from jobs.train.layers import Norm, Turn, capped, dropped, keys_for, looked_up, project, turns, used, weight
 from jobs.train.layout import Placement
 from orchestrator.domain.programs.train import (
     Compute,
@@ -132,11 +134,12 @@ class Transformer(nnx.Module):
         key_in, key_blocks = keys_for(key, 2)
         dtype = compute_dtype(self.config.compute, placement.platform)
         places_BT = jnp.arange(tokens_BT.shape[1])[None] if segments_BT is None else _places(segments_BT)
-        x_BTD = used(self.embedding_VD, placement, dtype)[tokens_BT]
+        x_BTD = looked_up(tokens_BT, self.embedding_VD, placement, dtype)
         if self.config.scale_embedding:
             x_BTD = x_BTD * self.config.D**0.5
         if self.positions_TD is not None:
-            x_BTD = x_BTD + used(self.positions_TD, placement, dtype)[places_BT]
+            at_BT = jnp.broadcast_to(places_BT, tokens_BT.shape)
+            x_BTD = x_BTD + looked_up(at_BT, self.positions_TD, placement, dtype)
         x_BTD = dropped(x_BTD, self.config.dropout, key_in)
         return self.decode(x_BTD, placement, places_BT, segments_BT, key_blocks)
 
@@ -169,11 +172,23 @@ class Transformer(nnx.Module):
 
     def logits(self, x_BTD: jax.Array, placement: Placement) -> jax.Array:
         """[B, T, V] in float32."""
-        if self.output_DV is not None:
-            logits_BTV = project(x_BTD, self.output_DV, placement)
-        else:
-            logits_BTV = jnp.einsum("BTD,VD->BTV", x_BTD, used(self.embedding_VD, placement, x_BTD.dtype))
-        return capped(logits_BTV.astype(jnp.float32), self.config.logit_cap)
+        return self.with_logits(lambda logits, x_BTD: logits(x_BTD), x_BTD, placement)
+
+    def with_logits(self, compute: Callable[..., Any], x_BTD: jax.Array, placement: Placement, *rows: Any) -> Any:
+        """`compute(logits, x, *rows)`, where `logits` makes those of features; each device for its own rows."""
+        param = self.embedding_VD if self.output_DV is None else self.output_DV
+
+        def on_one(weight: jax.Array, x_BTD: jax.Array, *rows: Any) -> Any:
+            def logits(x_BTD: jax.Array) -> jax.Array:
+                if self.output_DV is None:
+                    logits_BTV = jnp.einsum("BTD,VD->BTV", x_BTD, weight)
+                else:
+                    logits_BTV = product(x_BTD, weight, 1, on_cpu=placement.platform == "cpu")
+                return capped(logits_BTV.astype(jnp.float32), self.config.logit_cap)
+
+            return compute(logits, x_BTD, *rows)
+
+        return used(on_one, param, placement, x_BTD.dtype, x_BTD, *rows)
 
     def _remat(self, function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
         if self.config.remat is Remat.NONE:

@@ -135,7 +135,12 @@ class Trainer:
         segments_BT = batch["segments"][:, :-1] if "segments" in batch else None
         learn_BT = batch["learn"][:, 1:] if "learn" in batch else None
         x_BTD = model(inputs_BT, self.placement, segments_BT, key)
-        return next_token_sums(x_BTD, targets_BT, learn_BT, lambda x: model.logits(x, self.placement), self.config.loss)
+
+        def of_rows(logits: Any, x_BTD: jax.Array, targets_BT: jax.Array, learn_BT: jax.Array | None) -> Sums:
+            sums = next_token_sums(x_BTD, targets_BT, learn_BT, logits, self.config.loss)
+            return Sums(*(each[None] for each in sums))
+
+        return Sums(*map(jnp.sum, model.with_logits(of_rows, x_BTD, self.placement, targets_BT, learn_BT)))
 
     def _model(self) -> Transformer:
         return nnx.eval_shape(lambda: Transformer(self.config.model, nnx.Rngs(params=0)))

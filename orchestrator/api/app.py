@@ -4,7 +4,9 @@ from fastapi import FastAPI
 
 from orchestrator.api import (
     arrays,
+    artifacts,
     bulk,
+    bundles,
     checkpoints,
     continuing,
     dashboard,
@@ -17,6 +19,7 @@ from orchestrator.api import (
     ledger,
     link,
     logs,
+    maintenance,
     metrics,
     openapi,
     problems,
@@ -29,6 +32,7 @@ from orchestrator.api import (
     users,
     verbs,
     webhooks,
+    why,
 )
 from orchestrator.api.deps import Deps
 
@@ -41,19 +45,25 @@ _ROUTERS = (
     events.router,
     metrics.router,
     checkpoints.router,
+    artifacts.router,
     continuing.router,
     logs.router,
     ledger.router,
+    why.router,
     fleet.router,
     restrictions.router,
+    maintenance.router,
     projects.router,
     secrets.router,
+    bundles.router,
     users.router,
     usage.router,
     webhooks.router,
+    webhooks.of_jobs,
     tokens.router,
     link.router,
     ingest.router,
+    bundles.of_attempts,
     health.router,
     prometheus.router,
 )

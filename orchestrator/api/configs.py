@@ -8,8 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.api.faults import faults_of
 from orchestrator.domain.errors import Fault
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.programs import CONFIGS, fill_in
-from orchestrator.domain.spec import SpecError
 
 _READERS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in CONFIGS.items()}
 _PATH: Final = "program.config"

@@ -14,10 +14,11 @@ from orchestrator.api.jobs import view_of
 from orchestrator.api.parameters import Key, idempotency
 from orchestrator.api.specs import read_spec
 from orchestrator.api.submission import submit
-from orchestrator.api.views import MASK, JobView
+from orchestrator.api.views import JobView
 from orchestrator.domain.access import Role
 from orchestrator.domain.errors import Conflict
 from orchestrator.domain.ids import JobId
+from orchestrator.domain.masking import MASK
 from orchestrator.store.commands.jobs import Descent
 from orchestrator.store.queries import checkpoints, jobs
 from orchestrator.store.queries.checkpoints import Registered

@@ -11,6 +11,7 @@ from orchestrator.clock import Clock
 from orchestrator.domain.ids import NewId
 from orchestrator.store.blobs import Blobs
 from orchestrator.store.database import Database
+from orchestrator.store.masks import Masks
 from orchestrator.store.sealing import Seal
 
 
@@ -24,9 +25,14 @@ class Deps:
     """Attempt tokens are derived from it."""
     checkpoint_root: str
     seal: Seal
+    masks: Masks = field(init=False)
+    """What the programs of attempts may say, and nobody shall read."""
     logins: Logins = field(default_factory=Logins)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and the bell rung, when the server stops: open long polls and streams then end by themselves."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "masks", Masks(self.seal))  # frozen
 
 
 def _deps(request: Request) -> Deps:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from orchestrator.domain.errors import Fault
-from orchestrator.domain.spec import SpecError
+from orchestrator.domain.faults import SpecError
 
 
 def faults_of(error: ValidationError, plain: object, kind: type, under: str = "") -> tuple[Fault, ...]:

@@ -10,7 +10,7 @@ from orchestrator.api.deps import WithDeps
 from orchestrator.api.views import RestrictionView, SliceView
 from orchestrator.domain.fleet import Restriction
 from orchestrator.domain.job import Slice, SliceState
-from orchestrator.store.queries import fleet, restrictions
+from orchestrator.store.queries import fleet, restrictions, strikes
 
 router = APIRouter(prefix="/api/v1", tags=["fleet"])
 
@@ -81,7 +81,19 @@ async def list_slices(who: User, deps: WithDeps) -> SliceList:
         found, imposed = await fleet.all_slices(tx), await restrictions.all_restrictions(tx)
         holders = await fleet.holders(tx)
         seen = await fleet.holders(tx, who.projects)
-    return SliceList(items=[SliceView.of(one, seen.get(one.id), one.id in holders, _on(imposed, one)) for one in found])
+        suspects = await strikes.suspects(tx, deps.clock.now_ms())
+    return SliceList(
+        items=[
+            SliceView.of(
+                one,
+                seen.get(one.id),
+                one.id in holders,
+                _on(imposed, one),
+                suspects[one.id].says if one.id in suspects else None,
+            )
+            for one in found
+        ]
+    )
 
 
 @router.get("/pools")

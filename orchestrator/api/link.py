@@ -75,4 +75,4 @@ async def _keep(deps: Deps, cluster: ClusterId, post: FactsPost) -> dict[str, in
         raise Conflict(f"this server speaks version {VERSION} of the protocol, not {post.version}")
     async with deps.database.write() as tx:
         await commands.see_cluster(tx, cluster, deps.clock.now_ms())
-        return dict(await commands.add_facts(tx, cluster, post.facts))
+        return dict(await commands.add_facts(tx, cluster, await deps.masks.facts(tx, post.facts)))

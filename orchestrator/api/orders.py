@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from orchestrator.api.configs import whole_config
+from orchestrator.domain.errors import Unavailable
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.domain.job import Attempt, Job
 from orchestrator.protocol import VERSION, CheckpointOrder, ErrandOrder, Orders, ProgramOrder, RunOrder, StopOrder
@@ -19,7 +20,7 @@ def orders_of(
 ) -> Orders:
     """All that the cluster shall run; whatever else runs there is to be stopped. Here, and only here, secrets open."""
     runs = tuple(
-        replace(run, env_vars={**run.env_vars, **_secrets(job, standing, unseal)}) if job.spec.secrets else run
+        _with_secrets(run, job, standing, unseal)
         for job, attempt in standing.runs
         for run in (_run(job, attempt, checkpoint_root, token_of(attempt.id)),)
     )
@@ -43,9 +44,19 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
     )
 
 
-def _secrets(job: Job, standing: Standing, unseal: Callable[[str], str]) -> dict[str, str]:
-    found = ((name, standing.sealed.get((job.spec.project, name))) for name in job.spec.secrets)
-    return {name: unseal(sealed) for name, sealed in found if sealed is not None}
+def _with_secrets(run: RunOrder, job: Job, standing: Standing, unseal: Callable[[str], str]) -> RunOrder:
+    """The order with the job's secrets; one of which a secret is missing is not to be started without it."""
+    opened: dict[str, str] = {}
+    for name in job.spec.secrets:
+        sealed = standing.sealed.get((job.spec.project, name))
+        if sealed is None:
+            said = f"project {job.spec.project} has no secret {name} any more, which the job needs"
+            return replace(run, impossible=said)
+        try:
+            opened[name] = unseal(sealed)
+        except Unavailable as error:  # one job must not hold back the orders of a whole cluster
+            return replace(run, impossible=f"secret {name}: {error}")
+    return replace(run, env_vars={**run.env_vars, **opened})
 
 
 def folder_of(checkpoint_root: str, job_id: JobId) -> str:
@@ -58,7 +69,8 @@ def _checkpoint(job: Job, checkpoint_root: str) -> CheckpointOrder:
     if policy.continue_from is not None:
         source, _, path = policy.continue_from.partition("/")
         origin = f"{folder_of(checkpoint_root, JobId(source))}/{path}"
-    return CheckpointOrder(folder_of(checkpoint_root, job.id), policy.every_steps, job.committed_step, origin)
+    folder, deadline_ms = folder_of(checkpoint_root, job.id), policy.save_deadline_ms
+    return CheckpointOrder(folder, policy.every_steps, job.committed_step, origin, deadline_ms)
 
 
 def _errand(errand: Errand, checkpoint_root: str) -> ErrandOrder:
@@ -68,5 +80,5 @@ def _errand(errand: Errand, checkpoint_root: str) -> ErrandOrder:
 def _program(job: Job) -> ProgramOrder:
     program = job.spec.program
     if program.builtin is None:
-        return ProgramOrder(None, None, program.command)
+        return ProgramOrder(None, None, program.command, program.code)
     return ProgramOrder(program.builtin, whole_config(program.builtin, program.config or {}), ())

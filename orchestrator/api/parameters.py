@@ -1,6 +1,7 @@
 """Parameters that several resources take: cursors, limits, versions, idempotency keys."""
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from fastapi import Depends, Header, Query, Response
@@ -41,6 +42,12 @@ def place(cursor: str | None) -> int | None:
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 18:
         raise InvalidInput((Fault("cursor", "is not one that this API gave out"),))
     return int(cursor)
+
+
+def refuse_foreign_cursor(cursor: str | None, ours: Callable[[str], bool]) -> None:
+    """Raises InvalidInput if a page before cannot have said that."""
+    if cursor is not None and not ours(cursor):
+        raise InvalidInput((Fault("cursor", "is not one that this API gave out"),))
 
 
 def _version(

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from orchestrator.domain.errors import (
     Conflict,
@@ -25,6 +26,7 @@ from orchestrator.domain.errors import (
     Unauthenticated,
     Unavailable,
 )
+from orchestrator.domain.masking import mask_tokens
 
 STATUS: Final[Mapping[type[PodwrightError], tuple[int, str]]] = MappingProxyType(
     {
@@ -59,6 +61,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(PodwrightError, _of_ours)
     app.add_exception_handler(RequestValidationError, _of_parameters)
     app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(ClientDisconnect, _of_a_client_that_left)
     app.add_exception_handler(Exception, _of_a_defect)
 
 
@@ -92,6 +95,11 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
     return _problem(request, error.status_code, kind, str(error.detail), headers=error.headers)
 
 
+async def _of_a_client_that_left(request: Request, _error: Exception) -> JSONResponse:
+    """Nobody hears it; but whoever leaves while they send a body is no defect, and shall leave no trace in the log."""
+    return _problem(request, 400, "http", "the request's body did not come whole")
+
+
 async def _of_a_defect(request: Request, _error: Exception) -> JSONResponse:
     # Starlette raises the error once more behind this answer, and the server logs it with its trace.
     return _problem(request, 500, "internal", "the server could not do this; its log says why")
@@ -109,10 +117,10 @@ def _problem(
         "type": f"urn:podwright:problem:{kind}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": mask_tokens(detail),
         "instance": request.url.path,
     }
     if faults:
-        body["errors"] = [{"path": fault.path, "message": fault.message} for fault in faults]
+        body["errors"] = [{"path": fault.path, "message": mask_tokens(fault.message)} for fault in faults]
     sent = {**_HEADERS.get(status, {}), **(headers or {})}
     return JSONResponse(body, status, headers=sent, media_type="application/problem+json")

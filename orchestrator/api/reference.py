@@ -58,10 +58,14 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator
         yield from (f"- `{one['name']}` ({one['in']}){_says(one)}" for one in parameters)
     if body := operation.get("requestBody"):
         yield ""
-        yield f"Body: {_kind(body['content']['application/json']['schema'])}"
+        yield "Body: " + " or ".join(_body(kind, of["schema"]) for kind, of in body["content"].items())
     answers = ", ".join(f"{status} {_answer(answer)}" for status, answer in sorted(operation["responses"].items()))
     yield ""
     yield f"Answers: {answers}"
+
+
+def _body(kind: str, schema: Mapping[str, Any]) -> str:
+    return _kind(schema) if kind == "application/json" else f"bytes of {kind}"
 
 
 def _says(parameter: Mapping[str, Any]) -> str:

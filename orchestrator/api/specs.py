@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from orchestrator.api.configs import config_faults
 from orchestrator.api.faults import faults_of
 from orchestrator.domain.errors import Fault, InvalidInput
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.job import Slice
-from orchestrator.domain.spec import JobSpec, SpecError, parse_priority
+from orchestrator.domain.spec import JobSpec, parse_priority
 from orchestrator.store import strict_json
 from orchestrator.store.rows import SPEC
 
@@ -41,15 +42,7 @@ def read_spec(body: bytes) -> JobSpec:
         raise InvalidInput(faults_of(error, plain, JobSpec) + faults) from None
     if faults:
         raise InvalidInput(faults)
-    _refuse_multislice(spec)
     return spec
-
-
-def _refuse_multislice(spec: JobSpec) -> None:
-    """The scheduler places gangs of several slices; slice supervisors cannot lead them yet."""
-    if any(choice.count > 1 for choice in spec.choices):
-        said = "a job runs on one slice in this version; multislice is not there yet"
-        raise InvalidInput((Fault("slices", said),))
 
 
 def spec_of(plain: Mapping[str, Any], path: str) -> JobSpec:

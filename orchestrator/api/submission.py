@@ -9,10 +9,13 @@ from orchestrator.domain.errors import Fault, InvalidInput, NotFound
 from orchestrator.domain.gates import Dependencies, Dependency
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.spec import JobSpec
+from orchestrator.store.commands import bundles as bundle_commands
 from orchestrator.store.commands import jobs as commands
+from orchestrator.store.commands import webhooks as webhook_commands
 from orchestrator.store.commands.jobs import Descent, IdempotencyKey
 from orchestrator.store.database import ReadTx, WriteTx
-from orchestrator.store.queries import fleet, jobs, people, secrets
+from orchestrator.store.queries import bundles, events, fleet, jobs, people, secrets
+from orchestrator.store.queries.webhooks import Webhook
 
 
 async def submit(
@@ -31,8 +34,9 @@ async def submit(
     spec = replace(spec, after=await _resolved(tx, who, spec.after))
     job_id, is_new = await commands.submit(tx, spec, new_id, now_ms, key, by=who.actor, descent=descent)
     if is_new:  # a repeat is answered whatever there is by now
-        await _refuse_unknown_names(tx, who, spec)
+        await _refuse_unknown_names(tx, who, spec, now_ms)
         refuse_unknown_shapes(spec, await fleet.all_slices(tx))
+        await _notify(tx, deps, job_id, spec, now_ms)
     return job_id, is_new
 
 
@@ -51,7 +55,7 @@ async def _dependency(tx: ReadTx, who: Caller, one: Dependency, path: str) -> De
         raise InvalidInput((Fault(path, str(error)),)) from None
 
 
-async def _refuse_unknown_names(tx: ReadTx, who: Caller, spec: JobSpec) -> None:
+async def _refuse_unknown_names(tx: WriteTx, who: Caller, spec: JobSpec, now_ms: int) -> None:
     try:
         await people.project(tx, spec.project)
     except NotFound as error:
@@ -61,11 +65,49 @@ async def _refuse_unknown_names(tx: ReadTx, who: Caller, spec: JobSpec) -> None:
             await jobs.find(tx, origin.partition("/")[0], who.projects)
         except NotFound as error:
             raise InvalidInput((Fault("checkpoint.continue_from", str(error)),)) from None
-    known = {secret.name for secret in await secrets.secrets_of(tx, spec.project)} if spec.secrets else set()
+    if spec.program.code is not None:
+        await _use_bundle(tx, spec.project, spec.program.code, now_ms)
+    named = spec.secrets or any(one.secret for one in spec.notify)
+    known = {secret.name for secret in await secrets.secrets_of(tx, spec.project)} if named else set()
     faults = [
         Fault(f"secrets[{n}]", f"project {spec.project} has no secret {name}")
         for n, name in enumerate(spec.secrets)
         if name not in known
     ]
+    faults += [
+        Fault(f"notify[{n}].secret", f"project {spec.project} has no secret {one.secret}")
+        for n, one in enumerate(spec.notify)
+        if one.secret is not None and one.secret not in known
+    ]
     if faults:
         raise InvalidInput(tuple(faults))
+
+
+async def _use_bundle(tx: WriteTx, project: str, digest: str, now_ms: int) -> None:
+    try:
+        await bundles.bundle(tx, project, digest)
+    except NotFound as error:
+        raise InvalidInput((Fault("program.code", f"{error}; upload it first"),)) from None
+    await bundle_commands.use(tx, project, digest, now_ms)
+
+
+async def _notify(tx: WriteTx, deps: Deps, job_id: JobId, spec: JobSpec, now_ms: int) -> None:
+    """Have those told whom the spec names, of what happens after the submission."""
+    if not spec.notify:
+        return
+    last = await events.last_id(tx)
+    sealed = await secrets.sealed(tx, {(spec.project, one.secret) for one in spec.notify if one.secret is not None})
+    hooks = [
+        Webhook(
+            deps.new_id("hook"),
+            spec.project,
+            one.webhook,
+            one.kinds,
+            sealed[spec.project, one.secret] if one.secret is not None else "",
+            last,
+            now_ms,
+            job_id,
+        )
+        for one in spec.notify
+    ]
+    await webhook_commands.add_of_job(tx, hooks)

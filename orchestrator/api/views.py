@@ -1,18 +1,16 @@
 """What the API shows, written by hand: a renamed column or field is not a changed wire. Times are Unix milliseconds."""
 
 import math
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from orchestrator.domain.fleet import Restriction
 from orchestrator.domain.job import Job, Slice
+from orchestrator.domain.masking import MASK, is_secret_name, mask_tokens
 from orchestrator.domain.spec import JobSpec
 from orchestrator.store.queries.jobs import AttemptDetail
 from orchestrator.store.rows import SPEC
-
-_SECRET_WORDS: Final = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL")
-MASK: Final = "********"
 
 
 class _View(BaseModel):
@@ -211,9 +209,18 @@ class SliceView(BaseModel):
     """The live attempt that holds it, if the caller may see it."""
     busy: bool
     restriction: RestrictionView | None
+    suspicion: str | None
+    """Why it is used only where no other will do; None: it is not suspect."""
 
     @classmethod
-    def of(cls, known: Slice, attempt_id: str | None, busy: bool, restriction: Restriction | None) -> "SliceView":
+    def of(
+        cls,
+        known: Slice,
+        attempt_id: str | None,
+        busy: bool,
+        restriction: Restriction | None,
+        suspicion: str | None = None,
+    ) -> "SliceView":
         return cls(
             id=known.id,
             cluster_id=known.cluster_id,
@@ -228,15 +235,17 @@ class SliceView(BaseModel):
             attempt_id=attempt_id,
             busy=busy,
             restriction=RestrictionView.of(restriction),
+            suspicion=suspicion,
         )
 
 
 def spec_view(spec: JobSpec) -> dict[str, Any]:
     """The spec as JSON, without the values of variables whose names say that they are secret."""
     shown: dict[str, Any] = SPEC.dump_python(spec, mode="json")
+    for written, one in zip(shown["notify"], spec.notify, strict=True):
+        written["webhook"] = one.shown
     shown["env_vars"] = {
-        name: MASK if any(word in name.upper() for word in _SECRET_WORDS) else value
-        for name, value in spec.env_vars.items()
+        name: MASK if is_secret_name(name) else mask_tokens(value) for name, value in spec.env_vars.items()
     }
     return shown
 

@@ -1,6 +1,7 @@
 """Webhooks of a project: told of its events by signed POSTs, which are repeated until they are taken."""
 
 import secrets
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -12,10 +13,11 @@ from orchestrator.api.parameters import place
 from orchestrator.api.strict import Asked, StrictRoute
 from orchestrator.domain.access import Role
 from orchestrator.store.commands import webhooks as commands
-from orchestrator.store.queries import events, people, webhooks
-from orchestrator.store.queries.webhooks import Webhook
+from orchestrator.store.queries import events, jobs, people, webhooks
+from orchestrator.store.queries.webhooks import Delivery, Webhook
 
 router = APIRouter(prefix="/api/v1/projects/{project}/webhooks", tags=["webhooks"], route_class=StrictRoute)
+of_jobs = APIRouter(prefix="/api/v1/jobs/{job}/notifications", tags=["webhooks"])
 
 Kind = Annotated[str, Field(pattern=r"^[a-z_.]{1,63}$")]
 
@@ -56,6 +58,7 @@ class WebhookList(BaseModel):
 class DeliveryView(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
+    webhook_id: str
     event_id: int
     state: str
     """pending, delivered, or failed: given up."""
@@ -114,6 +117,25 @@ async def list_deliveries(
     who.needs(Role.ADMIN, project)
     async with deps.database.read() as tx:
         known = await webhooks.webhook(tx, project, webhook)
-        found = await webhooks.deliveries_of(tx, known.id, limit, place(cursor))
+        found = await webhooks.deliveries_of(tx, [known.id], limit, place(cursor))
+    return _page(found, limit)
+
+
+@of_jobs.get("")
+async def list_notifications(
+    job: str,
+    who: User,
+    deps: WithDeps,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: str | None = None,
+) -> DeliveryList:
+    """How those whom the job's spec names were told, newest first."""
+    async with deps.database.read() as tx:
+        of_job = await webhooks.of_job(tx, (await jobs.find(tx, job, who.projects)).id)
+        found = await webhooks.deliveries_of(tx, [one.id for one in of_job], limit, place(cursor))
+    return _page(found, limit)
+
+
+def _page(found: Sequence[Delivery], limit: int) -> DeliveryList:
     next_cursor = str(found[-1].row_id) if len(found) == limit else None
     return DeliveryList(items=[DeliveryView.model_validate(one) for one in found], next_cursor=next_cursor)

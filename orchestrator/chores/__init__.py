@@ -1,1 +1,1 @@
-"""The leader's slow effects, off the tick: webhooks are told, what is too old is swept away, checkpoints expire."""
+"""The leader's slow effects, off the tick: webhooks, sweeps, retention, and why each job waits."""

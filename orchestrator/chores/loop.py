@@ -10,6 +10,7 @@ from orchestrator.clock import Clock
 
 MESSAGES_MS: Final = 1_000
 SWEEPS_MS: Final = 60_000
+OUTLOOKS_MS: Final = 1_000
 
 log = structlog.get_logger()
 

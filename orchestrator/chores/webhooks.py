@@ -7,12 +7,14 @@ import asyncio
 import hashlib
 import hmac
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import httpx
 
 from orchestrator.clock import Clock
+from orchestrator.domain.errors import Unavailable
 from orchestrator.store.commands import webhooks as commands
 from orchestrator.store.database import Database
 from orchestrator.store.queries import events, webhooks
@@ -71,13 +73,15 @@ class Messenger:
     async def run_once(self) -> int:
         """Queue what is new, try what is due; how many deliveries were tried."""
         async with self._database.read() as tx:
-            known = await webhooks.all_webhooks(tx)
-        if not known:
-            return 0
-        for hook in known.values():
+            hear_all = await webhooks.of_projects(tx)
+            of_jobs = await webhooks.of_jobs_to_hear(tx, _EVENTS_AT_ONCE)
+        for hook in hear_all:
             await self._queue(hook)
+        if of_jobs:
+            await self._queue_of_jobs(of_jobs)
         async with self._database.read() as tx:
             due = await webhooks.due(tx, self._clock.now_ms(), _AT_ONCE)
+            known = await webhooks.by_ids(tx, {one.webhook_id for one in due})
         tried = await asyncio.gather(*(self._try(one, known[one.webhook_id]) for one in due if one.webhook_id in known))
         if tried:
             async with self._database.write_beside() as tx:
@@ -93,14 +97,27 @@ class Messenger:
             async with self._database.write_beside() as tx:
                 await commands.queue(tx, to, bodies, found[-1].id, self._clock.now_ms())
 
+    async def _queue_of_jobs(self, found: Sequence[tuple[Webhook, int]]) -> None:
+        async with self._database.read() as tx:
+            recorded = await events.by_ids(tx, {event_id for _, event_id in found})
+        grouped: dict[str, tuple[Webhook, list[int]]] = {}
+        for hook, event_id in found:
+            grouped.setdefault(hook.id, (hook, []))[1].append(event_id)
+        async with self._database.write_beside() as tx:
+            for hook, ids in grouped.values():
+                heard = [recorded[one] for one in ids if one in recorded and hook.hears(recorded[one].event.kind)]
+                bodies = [(one.id, body_of(one)) for one in heard]
+                await commands.queue(tx, hook, bodies, ids[-1], self._clock.now_ms())
+
     async def _try(self, delivery: Delivery, to: Webhook) -> Delivery:
         headers = {
             "Content-Type": "application/json",
             "Podwright-Event": str(delivery.event_id),
-            "Podwright-Signature": signature(self._seal.unseal(to.sealed_key), delivery.body),
         }
         try:
+            if to.sealed_key:
+                headers["Podwright-Signature"] = signature(self._seal.unseal(to.sealed_key), delivery.body)
             answer = await self._http.post(to.url, content=delivery.body, headers=headers, timeout=TIMEOUT_S)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, Unavailable) as error:
             return after_try(delivery, None, f"{type(error).__name__}: {error}"[:500], self._clock.now_ms())
         return after_try(delivery, answer.status_code, None, self._clock.now_ms())

@@ -5,14 +5,18 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
 
 import httpx
 
+from orchestrator.client.artifacts import Artifacts
+from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.client.maintenance import Maintenance
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -39,6 +43,9 @@ class Client:
         self._connection = Connection(url.rstrip("/"), token, transport, sleep)
         self._sleep = sleep
         self._monotonic = monotonic
+        self.artifacts = Artifacts(self._connection)
+        self.bundles = Bundles(self._connection)
+        self.maintenance = Maintenance(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -51,8 +58,15 @@ class Client:
 
     # ------------------------------------------------------------------------------------------------------------ jobs
 
-    def submit(self, spec: Mapping[str, Any], idempotency_key: str | None = None) -> Answer:
-        """Queue a job. Without a key each call is a submission of its own, which a lost answer does not double."""
+    def submit(
+        self, spec: Mapping[str, Any], idempotency_key: str | None = None, *, folder: Path | None = None
+    ) -> Answer:
+        """Queue a job. Without a key each call is a submission of its own, which a lost answer does not double.
+
+        Where `program.code` is a folder, it is packed and uploaded first; a relative one is below `folder`, or else the
+        working folder.
+        """
+        spec = self.bundles.with_code(spec, folder or Path.cwd())
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._object(self._connection.post(f"{_PREFIX}/jobs", dict(spec), headers))
 
@@ -169,6 +183,10 @@ class Client:
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         return self._object(self._connection.post(_path(job, "continue"), body, headers))
 
+    def why(self, job: str) -> Answer:
+        """Why the job does not run yet: `blockers`, its `place`, an estimated `start` with a range, `ways_out`."""
+        return self._object(self._connection.get(_path(job, "why")))
+
     def ledger(self, job: str) -> Answer:
         return self._object(self._connection.get(_path(job, "ledger")))
 
@@ -209,6 +227,10 @@ class Client:
 
     def clusters(self) -> list[Answer]:
         return self._items(self._connection.get(f"{_PREFIX}/clusters"))
+
+    def me(self) -> Answer:
+        """Whose token this is: `name`, `admin`, `scope`, and `roles` per project."""
+        return self._object(self._connection.get(f"{_PREFIX}/me"))
 
     def version(self) -> Answer:
         return self._object(self._connection.get(f"{_PREFIX}/version"))

@@ -41,8 +41,33 @@ class Connection:
             return self._ask("POST", path, headers=headers)
         return self._ask("POST", path, json=body, headers=headers)
 
+    def put(self, path: str, body: object) -> Any:
+        return self._ask("PUT", path, json=body)
+
+    def put_bytes(self, path: str, content: bytes, kind: str) -> Any:
+        return self._ask("PUT", path, content=content, headers={"Content-Type": kind})
+
+    def patch(self, path: str, body: object, headers: Mapping[str, str] | None = None) -> Any:
+        return self._ask("PATCH", path, json=body, headers=headers)
+
     def delete(self, path: str) -> Any:
         return self._ask("DELETE", path)
+
+    def pieces(self, path: str, params: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+        """The body of an answer that is no JSON, as it comes.
+
+        Raises:
+            UnavailableError: the connection broke.
+        """
+        given = {name: value for name, value in (params or {}).items() if value is not None}
+        try:
+            with self._http.stream("GET", path, params=given) as response:
+                if not response.is_success:
+                    response.read()
+                    raise _error_of(response)
+                yield from response.iter_bytes()
+        except httpx.TransportError as error:
+            raise UnavailableError(f"the connection to {self._http.base_url} broke: {error}") from error
 
     def lines(self, path: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
         """The lines of an endless answer, until the server ends it.
@@ -77,6 +102,8 @@ class Connection:
             raise UnavailableError(f"no answer from {self._http.base_url}: {error}") from error
         if not response.is_success:
             raise _error_of(response)
+        if response.status_code == httpx.codes.NO_CONTENT:
+            return None
         try:
             return response.json()
         except ValueError as error:

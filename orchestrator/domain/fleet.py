@@ -36,12 +36,24 @@ class Restriction:
     at_ms: int
 
     def covers(self, slice_id: str, pool: str) -> bool:
-        match self.target:
-            case Target.POOL:
-                return self.name == pool
-            case Target.SLICE:
-                return self.name == slice_id
-        return self.name.rpartition("/")[0] == slice_id
+        return _covers(self.target, self.name, slice_id, pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """A target is out in `[since_ms, until_ms)`, as somebody declared for a reason."""
+
+    id: str
+    target: Target
+    name: str
+    since_ms: int
+    until_ms: int
+    reason: str
+    actor: str
+    at_ms: int
+
+    def covers(self, slice_id: str, pool: str) -> bool:
+        return _covers(self.target, self.name, slice_id, pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +65,12 @@ class Host:
     node_id: str
     address: str
     chips: int
+
+
+def _covers(target: Target, name: str, slice_id: str, pool: str) -> bool:
+    match target:
+        case Target.POOL:
+            return name == pool
+        case Target.SLICE:
+            return name == slice_id
+    return name.rpartition("/")[0] == slice_id

@@ -69,6 +69,8 @@ class Job:
     """How often the scheduler took its slices: each doubles the time for which it is left alone."""
     resize_to: int | None = None
     """Of an elastic job: the most slices that its next attempt takes."""
+    done_ms: int = 0
+    """How long the work took, on the most slices that it accepts, of which its ended attempts have committed all."""
     without_progress: int = 0
     """Ended attempts in a row that committed no new step, of programs that report steps."""
     committed_step: int | None = None

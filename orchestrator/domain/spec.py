@@ -6,34 +6,23 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 
 import re
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from orchestrator.domain.capacity import Capacity, check_kinds
 from orchestrator.domain.endings import Budget
+from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
+from orchestrator.domain.notify import MAX_NOTIFIED, Notify
+from orchestrator.domain.program import MAX_ENV_BYTES, Program
 from orchestrator.domain.topology import SliceRequest, parse_choices
-
-STRICT: Final = {"extra": "forbid", "strict": True}
-"""Read by pydantic at the edges: unknown keys and silent conversions are refused."""
 
 UNLIMITED: Final = "unlimited"
 UNKNOWN: Final = "unknown"
 Limit = int | Literal["unlimited"]
 
-MAX_ENV_BYTES: Final = 131_071
-"""Linux refuses a longer `NAME=value` string in execve (MAX_ARG_STRLEN less the final zero byte)."""
 MAX_ENV_TOTAL_BYTES: Final = 1_000_000
-MAX_COMMAND_PARTS: Final = 1_000
-
-
-class SpecError(ValueError):
-    """A field of the spec is wrong: `field` is its path below the object that raised."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-        self.message = message
 
 
 class Band(IntEnum):
@@ -44,40 +33,6 @@ class Band(IntEnum):
     BATCH = 2
 
 
-class Capacity(StrEnum):
-    """How the provider sells a slice, and which kinds a job accepts."""
-
-    ANY = "any"
-    SPOT = "spot"
-    ON_DEMAND = "on_demand"
-    RESERVED = "reserved"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What each rank runs: a built-in program with its config, or a command, started once per host without a shell."""
-
-    __pydantic_config__ = STRICT
-
-    builtin: Literal["train"] | None = None
-    config: dict[str, Any] | None = None
-    """As written, its preset not yet filled in; checked by the edge that takes it (`api/configs.py`)."""
-    command: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if (self.builtin is None) == (not self.command):
-            raise SpecError("", "give either builtin or command, not both and not none")
-        if self.config is not None and self.builtin is None:
-            raise SpecError("config", "only a builtin program has a config")
-        if len(self.command) > MAX_COMMAND_PARTS:
-            raise SpecError("command", f"at most {MAX_COMMAND_PARTS} parts, got {len(self.command)}")
-        for index, part in enumerate(self.command):
-            if "\0" in part or (index == 0 and not part.strip()):
-                raise SpecError(f"command[{index}]", "must be text without zero bytes, and the first part a program")
-            if len(part.encode()) > MAX_ENV_BYTES:
-                raise SpecError(f"command[{index}]", f"at most {MAX_ENV_BYTES} bytes, got {len(part.encode())}")
-
-
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How many restarts each budget allows, and how many in a row may commit nothing new."""
@@ -85,10 +40,15 @@ class RetryPolicy:
     __pydantic_config__ = STRICT
 
     failures: Limit = 2
+    """Of the program itself: an exit that is not 0, a NaN loss, no memory."""
     stalls: Limit = 3
+    """No progress for too long, or a gang that never came together."""
     infra: Limit = 10
+    """What nobody chose: a launch that failed, storage that was away, a port that was taken."""
     preemptions: Limit = UNLIMITED
+    """Slices or hosts that the provider took."""
     without_progress: Limit = 5
+    """In a row, without a newly committed step."""
 
     def __post_init__(self) -> None:
         for name in ("failures", "stalls", "infra", "preemptions", "without_progress"):
@@ -108,8 +68,10 @@ class KeepBest:
     __pydantic_config__ = STRICT
 
     metric: str
+    """Its name as the program reports it, e.g. `eval/loss`."""
     n: int = 1
     mode: Literal["min", "max"] = "min"
+    """Whether less is better or more."""
 
     def __post_init__(self) -> None:
         _check_count(self, "n", 1000)
@@ -125,7 +87,9 @@ class CheckpointPolicy:
     __pydantic_config__ = STRICT
 
     every_steps: int | None = None
+    """Steps between saves of a built-in program."""
     keep_last: int = 2
+    """The newest so many."""
     keep_every: int | None = None
     """Also each step that divides by it."""
     keep_best: KeepBest | None = None
@@ -133,17 +97,26 @@ class CheckpointPolicy:
     """After it steps go that only `keep_every` or `keep_best` keeps."""
     continue_from: str | None = None
     """`<job id>/<attempt>/<step>`: begin at that committed step of another job instead of at 0."""
+    save_deadline: str = "15m"
+    """A save that is not committed so long after it began has failed; training goes on, and the next one is tried."""
 
     def __post_init__(self) -> None:
         for name in ("every_steps", "keep_last", "keep_every"):
             _check_count(self, name, 10**9)
-        _ = self.max_age_ms
+        _ = self.max_age_ms, self.save_deadline_ms
         if self.continue_from is not None and not re.fullmatch(r"[a-z0-9_]+(/\d{1,9}){2}", self.continue_from):
             raise SpecError("continue_from", f"write <job id>/<attempt>/<step>, got {self.continue_from[:80]!r}")
 
     @property
     def max_age_ms(self) -> int | None:
         return duration_ms(self.max_age, "max_age")
+
+    @property
+    def save_deadline_ms(self) -> int:
+        span = duration_ms(self.save_deadline, "save_deadline")
+        if span is None or span < 1_000:
+            raise SpecError("save_deadline", f"must be a time span of at least 1s, got {self.save_deadline}")
+        return span
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +126,16 @@ class JobSpec:
     __pydantic_config__ = STRICT
 
     name: str
+    """What lists show. Not unique: an id is, and where JOB is asked for a name means its newest job."""
     program: Program
     slices: str | tuple[str, ...]
     """`v5e:4x4`, `2*v5e:4x4`, or a list of these, best first."""
     project: str = "default"
-    capacity: Capacity = Capacity.ANY
+    """Whose quota, secrets and members it takes."""
+    capacity: Capacity | tuple[Capacity, ...] = Capacity.ANY
+    """`any`, `spot`, `on_demand`, `reserved`, or a list of these, best first: the first that has enough free."""
     priority: str = "normal/0"
+    """`production`, `normal` or `batch`, and a whole number that orders jobs within the band: `normal/10`."""
     expected_runtime: str = UNKNOWN
     """How long it will probably run, as its owner says: lets it pass blocked jobs that it does not delay."""
     max_runtime: str = UNLIMITED
@@ -170,16 +147,22 @@ class JobSpec:
     retry: RetryPolicy = RetryPolicy()
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
+    """Variables of the program, as text. For what must not be read by others there is `secrets`."""
     labels: dict[str, str] = field(default_factory=dict)
+    """Words of your own to find jobs by."""
     secrets: tuple[str, ...] = ()
     """Names of the project's secrets; each reaches the program as the variable of that name."""
     after: Dependencies = NO_DEPENDENCIES
     """Jobs that have to end first; ids, or names: then their newest at submission."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told of the job's events."""
 
     def __post_init__(self) -> None:
         for name in ("name", "project"):
             if not re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?", getattr(self, name)):
                 raise SpecError(name, "must be 1 to 63 of a-z 0-9 . _ - and begin and end with a letter or digit")
+        if (wrong := check_kinds(self.capacities)) is not None:
+            raise SpecError("capacity", wrong)
         if not self.choices:
             raise SpecError("slices", "name at least one slice, e.g. v5e:2x4")
         _ = self.band, self.rank_in_band, self.expected_runtime_ms
@@ -191,6 +174,8 @@ class JobSpec:
         _check_secrets(self.secrets, self.env_vars)
         if len(self.after.each) > MAX_DEPENDENCIES:
             raise SpecError("after", f"at most {MAX_DEPENDENCIES} jobs, got {len(self.after.each)}")
+        if len(self.notify) > MAX_NOTIFIED:
+            raise SpecError("notify", f"at most {MAX_NOTIFIED} addresses, got {len(self.notify)}")
         for key, value in self.labels.items():
             if not 1 <= len(key) <= 63 or len(value) > 255:
                 raise SpecError(f"labels.{key[:63]}", "a key has 1 to 63 characters, a value at most 255")
@@ -199,6 +184,11 @@ class JobSpec:
     def choices(self) -> tuple[SliceRequest, ...]:
         """The acceptable slices, best first; an elastic one with each of its counts, largest first."""
         return _choices(self.slices)
+
+    @property
+    def capacities(self) -> tuple[Capacity, ...]:
+        """The kinds of capacity that it takes, best first."""
+        return (self.capacity,) if isinstance(self.capacity, Capacity) else self.capacity
 
     @property
     def elastic(self) -> bool:

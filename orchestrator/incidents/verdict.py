@@ -18,8 +18,10 @@ _ECHOES: Final = (
 )
 """What jax.distributed and gloo print in the ranks that lost a sibling."""
 
-_TROUBLES: Final = frozenset({Reason.SLICE_LOST, Reason.HOST_LOST, Reason.LAUNCH_FAILED, Reason.PORT_CLASH})
-"""What only the supervisor sees; it tells it by the reason's name."""
+_TROUBLES: Final = frozenset(
+    {Reason.SLICE_LOST, Reason.HOST_LOST, Reason.LAUNCH_FAILED, Reason.PORT_CLASH, Reason.INVALID_PROGRAM}
+)
+"""What only the supervisor sees, or was told with the order; it tells it by the reason's name."""
 
 _SIDE_CLAIMS: Final = frozenset({"superseded"})
 

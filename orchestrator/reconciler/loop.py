@@ -37,16 +37,30 @@ class Leadership:
 
     async def beat(self) -> None:
         """Renew our lease, or take one that is free or has lapsed."""
-        if self.held is not None:
+        held = self.held  # a tick may find it lost while we wait for our turn to write
+        if held is not None:
             async with self._database.write() as tx:
-                self.held = await lease.renew(tx, self.held)
+                renewed = await lease.renew(tx, held)
+            if renewed is None:
+                self.lose()
+            else:
+                self.held = renewed
             return
         # Without the write lock: a leader that was paused while it held it must not hide that it stands still.
         async with self._database.read() as tx:
             row = await lease.read(tx)
         if row is None or row.free or self._lapsed(row):
             async with self._database.write() as tx:
-                self.held = await lease.take(tx, self._holder, row)
+                taken = await lease.take(tx, self._holder, row)
+            if taken is not None:
+                self.held = taken
+                log.info("this server leads", holder=taken.holder, epoch=taken.epoch)
+
+    def lose(self) -> None:
+        """Take note that another process leads."""
+        if self.held is not None:
+            log.warning("another server leads", epoch_lost=self.held.epoch)
+        self.held = None
 
     async def leave(self) -> None:
         """Give the lease back, so that a successor need not wait for it to lapse."""
@@ -135,7 +149,7 @@ class Loop:
         try:
             report = await self.step()
         except LeaseLost:
-            self._leading.held = None
+            self._leading.lose()
         except Unavailable as error:
             self._agenda.failures += 1
             log.warning("a tick found no database", error=str(error), again_in_ms=self._agenda.back_off_ms)

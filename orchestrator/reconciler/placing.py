@@ -9,7 +9,7 @@ from orchestrator.domain.job import Attempt, Job, SliceState, Stop
 from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.sharing import Health
 from orchestrator.reconciler.desk import Desk, JobDraft
-from orchestrator.scheduler.estimate import ends_at_ms, expected_runtime_ms, restart_ms
+from orchestrator.scheduler.estimate import ends_at_ms, expected_runtime_ms, left_ms, restart_ms
 from orchestrator.scheduler.evict import Eviction, EvictionCause
 from orchestrator.scheduler.plan import Start, plan
 from orchestrator.scheduler.policy import Policy
@@ -109,12 +109,13 @@ def _waiting(desk: Desk, job: Job) -> WaitingJob:
     return WaitingJob(
         id=job.id,
         choices=choices,
-        capacity=spec.capacity,
+        capacity=spec.capacities[0],
+        fallback=spec.capacities[1:],
         band=spec.band,
         rank_in_band=spec.rank_in_band,
         submitted_at_ms=job.created_at_ms,
         project=spec.project,
-        runtime_ms=expected_runtime_ms(spec, desk.world.history),
+        runtime_ms=left_ms(expected_runtime_ms(spec, desk.world.history), job.done_ms),
         returning=job.reason in _COMES_BACK,
     )
 
@@ -129,7 +130,7 @@ def _running(desk: Desk, job: Job, attempt: Attempt, policy: Policy) -> RunningG
         band=spec.band,
         started_at_ms=attempt.ordered_at_ms,
         project=spec.project,
-        ends_at_ms=ends_at_ms(attempt, expected_runtime_ms(spec, desk.world.history), progress),
+        ends_at_ms=ends_at_ms(attempt, left_ms(expected_runtime_ms(spec, desk.world.history), job.done_ms), progress),
         committed_at_ms=progress.committed_at_ms,
         restart_ms=restart_ms(attempt, progress, policy.restart_ms),
         stopping=attempt.stop is not None,

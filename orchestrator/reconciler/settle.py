@@ -9,6 +9,7 @@ from orchestrator.domain.job import Charges, Desired, Job
 from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.spec import as_count
 from orchestrator.reconciler.desk import Desk, JobDraft
+from orchestrator.scheduler.estimate import done_ms
 
 FIRST_BACKOFF_MS: Final = 1_000
 LONGEST_BACKOFF_MS: Final = 60_000
@@ -52,6 +53,7 @@ def _with_progress(desk: Desk, draft: JobDraft, cause: Cause) -> Job:
         return job
     progress = desk.progress(attempt.id)
     known = job.committed_step if job.committed_step is not None else -1
+    job = replace(job, done_ms=job.done_ms + done_ms(job.spec, attempt, progress))
     if progress.committed_step is not None and progress.committed_step > known:
         return replace(job, committed_step=progress.committed_step, without_progress=0)
     if progress.step is None or cause.reason is Reason.COMPLETED:

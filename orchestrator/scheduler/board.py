@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import ClusterId, SliceId
 from orchestrator.domain.sharing import Health, Window
-from orchestrator.domain.spec import Capacity
 from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.scheduler.snapshot import OfferedSlice, RunningGang, Snapshot, WaitingJob
 

@@ -43,6 +43,21 @@ def expected_runtime_ms(spec: JobSpec, history: History) -> int | None:
     return expected if longest is None else min(longest, longest if expected is None else expected)
 
 
+def left_ms(expected_ms: int | None, done_ms: int) -> int | None:
+    """What is left of the expected time once the work of `done_ms` is committed. A job that has outrun its estimate is
+    given a tenth of that more, lest it pass for the shortest there is."""
+    return None if expected_ms is None else max(expected_ms - done_ms, expected_ms // 10)
+
+
+def done_ms(spec: JobSpec, attempt: Attempt, progress: Progress) -> int:
+    """How long the work of an attempt took of which all is committed, as if on the most chips that the job accepts."""
+    began = progress.first_step_at_ms if progress.first_step_at_ms is not None else attempt.ordered_at_ms
+    if progress.committed_at_ms is None:
+        return 0
+    most = max(choice.chips for choice in spec.choices)
+    return max(0, progress.committed_at_ms - began) * attempt.chips // most
+
+
 def ends_at_ms(attempt: Attempt, expected_ms: int | None, progress: Progress) -> int | None:
     """When an attempt will end: by its measured step time where it reports steps and their total, else as expected."""
     if attempt.stop is not None:

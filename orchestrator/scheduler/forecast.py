@@ -4,11 +4,12 @@ It knows nobody who is not there yet. Jobs that are submitted later and go first
 and gangs that end early make them earlier; the range says how far off such forecasts were on simulated days.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.domain.ids import JobId, SliceId
+from orchestrator.domain.outlook import StartEstimate
 from orchestrator.domain.sharing import Project
 from orchestrator.scheduler.board import Board
 from orchestrator.scheduler.plan import plan
@@ -25,12 +26,23 @@ LEAST_SPREAD_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class StartEstimate:
-    """When a job is likely to start."""
+class Step:
+    """One moment ahead at which a gang has ended, and who starts then."""
 
     at_ms: int
-    earliest_ms: int
-    latest_ms: int
+    starts: Mapping[JobId, StartEstimate]
+
+
+def foresee(snapshot: Snapshot, steps: int = MOST_STEPS) -> Iterator[Step]:
+    """Step by step, so that its caller may stop anywhere; it ends by itself when nothing more would ever change."""
+    ahead: Snapshot | None = snapshot
+    for _ in range(steps):
+        if ahead is None or not ahead.waiting:
+            return
+        decided = plan(ahead)
+        started = {start.job_id: start.placement.slices for start in decided.starts}
+        yield Step(ahead.now_ms, dict.fromkeys(started, _estimate(snapshot.now_ms, ahead.now_ms)))
+        ahead = _after(ahead, started, {eviction.job_id for eviction in decided.evictions})
 
 
 def forecast(
@@ -39,19 +51,10 @@ def forecast(
     """Estimates for the waiting jobs (or those named) that start within `steps` ends; the others are left out."""
     wanted = {job.id for job in snapshot.waiting} if of is None else set(of)
     found: dict[JobId, StartEstimate] = {}
-    ahead = snapshot
-    for _ in range(steps):
-        decided = plan(ahead)
-        started = {start.job_id: start.placement.slices for start in decided.starts}
-        for job_id in started.keys() & wanted:
-            found[job_id] = _estimate(snapshot.now_ms, ahead.now_ms)
+    for step in foresee(snapshot, steps):
+        found |= {job_id: step.starts[job_id] for job_id in step.starts.keys() & wanted}
         if wanted <= found.keys():
             break
-        evicted = {eviction.job_id for eviction in decided.evictions}
-        after = _after(ahead, started, evicted)
-        if after is None:
-            break
-        ahead = after
     return found
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import ClusterId, JobId, PoolName, SliceId
 from orchestrator.domain.sharing import Health, Project, Quota, Window
-from orchestrator.domain.spec import Band, Capacity
+from orchestrator.domain.spec import Band
 from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.scheduler.policy import DEFAULT, Policy
 

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.sharing import Quota
-from orchestrator.domain.spec import Band, Capacity
+from orchestrator.domain.spec import Band
 from orchestrator.domain.topology import SliceRequest
 from orchestrator.scheduler.board import Board
 from orchestrator.scheduler.plan import WaitReason, plan
@@ -26,6 +27,8 @@ class WayOut:
 
     says: str
     apply: Callable[[Snapshot], Snapshot]
+    jobs: tuple[JobId, ...] = ()
+    """Whose end it is, if that is the change."""
 
 
 def ways_out(snapshot: Snapshot, job_id: JobId) -> tuple[WayOut, ...]:
@@ -144,4 +147,5 @@ def _without(gangs: tuple[RunningGang, ...]) -> WayOut:
             slices=tuple(s._replace(free=True) if s.id in freed else s for s in snapshot.slices),
         )
 
-    return WayOut(f"cancel {', '.join(gang.job_id for gang in gangs)}", apply)
+    jobs = tuple(gang.job_id for gang in gangs)
+    return WayOut(f"cancel {', '.join(jobs)}", apply, jobs)

@@ -7,8 +7,8 @@ never while any waiting job could use it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import ClusterId, SliceId
-from orchestrator.domain.spec import Capacity
 from orchestrator.domain.topology import SliceShape
 from orchestrator.scheduler.snapshot import PoolLimits, Snapshot, WaitingJob
 

@@ -21,10 +21,11 @@ from typing import Any, Final, Literal
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.ids import ClusterId, SliceId
 from orchestrator.domain.job import Slice, SliceState
 from orchestrator.domain.sharing import Project, Quota, Window
-from orchestrator.domain.spec import SpecError, duration_ms
+from orchestrator.domain.spec import duration_ms
 from orchestrator.domain.topology import SliceRequest, SliceShape
 
 CLUSTER: Final = ClusterId("simulated")

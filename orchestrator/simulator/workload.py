@@ -3,7 +3,8 @@
 import re
 from enum import StrEnum
 
-from orchestrator.domain.spec import UNKNOWN, JobSpec, Program
+from orchestrator.domain.program import Program
+from orchestrator.domain.spec import UNKNOWN, JobSpec
 from orchestrator.domain.topology import SliceShape
 from orchestrator.simulator.fleet import request
 from orchestrator.simulator.trace import TraceJob

@@ -1,9 +1,9 @@
-"""Blobs in the state folder: logs. Written at offsets, so that writing the same bytes again changes nothing."""
+"""Blobs in a folder: logs, bundles, artifacts. Written at offsets: writing the same bytes again changes nothing."""
 
 import os
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from orchestrator.domain.ids import AttemptId, JobId
 
@@ -38,6 +38,18 @@ class Blobs:
         except FileNotFoundError:
             return b""
 
+    def open(self, name: str) -> BinaryIO:
+        """The whole blob, to read.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        return self._path(name).open("rb")
+
+    def remove(self, name: str) -> None:
+        """Remove one blob; one that is gone is removed."""
+        self._path(name).unlink(missing_ok=True)
+
     def remove_folder(self, name: str) -> int:
         """Remove all blobs whose names begin with `name/`; 1 if there were any, else 0."""
         folder = self._path(name)
@@ -59,3 +71,12 @@ def log_folder(job_id: JobId, attempt_id: AttemptId) -> str:
 
 def log_name(job_id: JobId, attempt_id: AttemptId, rank: int, stream: str) -> str:
     return f"{log_folder(job_id, attempt_id)}/{rank}.{stream}"
+
+
+def bundle_name(project: str, upload: str) -> str:
+    """Of one upload, not of its content: what one upload writes and another's removal takes never meet."""
+    return f"bundles/{project}/{upload}"
+
+
+def artifact_folder(job_id: JobId, attempt_id: AttemptId) -> str:
+    return f"artifacts/{job_id}/{attempt_id}"

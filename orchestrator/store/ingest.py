@@ -14,12 +14,14 @@ from sqlalchemy import select
 from orchestrator.domain.errors import NotFound, Superseded
 from orchestrator.domain.ids import AttemptId
 from orchestrator.domain.job import Attempt, Event
+from orchestrator.domain.masking import Masker
 from orchestrator.protocol import Offset
 from orchestrator.store import reports
 from orchestrator.store.blobs import Blobs, log_name
 from orchestrator.store.commands import events
 from orchestrator.store.commands import jobs as job_commands
 from orchestrator.store.database import Database, ReadTx, WriteTx
+from orchestrator.store.masks import Masks
 from orchestrator.store.queries import jobs as job_queries
 from orchestrator.store.schema import streams
 from orchestrator.store.spool import CheckpointReport, SpoolPart, read_spool
@@ -59,23 +61,31 @@ class _Read:
 
 
 async def ingest(
-    database: Database, blobs: Blobs, attempt_id: AttemptId, pieces: Sequence[Piece], now_ms: int
+    database: Database,
+    blobs: Blobs,
+    attempt_id: AttemptId,
+    pieces: Sequence[Piece],
+    now_ms: int,
+    masks: Masks | None = None,
 ) -> tuple[Offset, ...]:
-    """Keep what is new of each piece; for each stream that was posted the next byte that is wanted.
+    """Keep what is new of each piece, secrets masked; for each stream that was posted the next byte that is wanted.
+
+    What may be the beginning of a secret is not taken before its rest is there.
 
     Raises:
         NotFound: no such attempt.
         Superseded: its end was recorded too long ago.
     """
     async with database.read() as tx:
-        attempt = await _reporting(tx, attempt_id, now_ms)
+        attempt = await reporting(tx, attempt_id, now_ms)
         stored = await stored_offsets(tx, attempt_id)
-    read = await asyncio.to_thread(_read, blobs, attempt, pieces, stored)
+        masker = Masker(()) if masks is None else await masks.of(tx, attempt_id, attempt.job_id)
+    read = await asyncio.to_thread(_read, blobs, attempt, pieces, stored, masker)
     told = any(one.part.invalid or any(isinstance(r, CheckpointReport) for r in one.part.records) for one in read)
     # Only what becomes an event has to wait for other writers: slices report once a second.
     async with database.write() if told else database.write_beside() as tx:
         await job_commands.lock(tx, attempt.job_id)
-        await _reporting(tx, attempt_id, now_ms)
+        await reporting(tx, attempt_id, now_ms)
         for one in read:
             await _keep(tx, attempt, one, now_ms)
         stored = await stored_offsets(tx, attempt_id)
@@ -83,7 +93,7 @@ async def ingest(
     return tuple(Offset(rank, stream, stored.get((rank, stream), 0)) for rank, stream in posted)
 
 
-async def _reporting(tx: ReadTx, attempt_id: AttemptId, now_ms: int) -> Attempt:
+async def reporting(tx: ReadTx, attempt_id: AttemptId, now_ms: int) -> Attempt:
     """The attempt, if it may still report: a live one, or one whose end was recorded a short while ago.
 
     That a successor runs does not matter: each attempt's reports are its own, and where they are joined the newer wins.
@@ -101,7 +111,9 @@ async def _reporting(tx: ReadTx, attempt_id: AttemptId, now_ms: int) -> Attempt:
     return attempt
 
 
-def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], stored: Mapping[Stream, int]) -> list[_Read]:
+def _read(
+    blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], stored: Mapping[Stream, int], masker: Masker
+) -> list[_Read]:
     """Outside any transaction: written bytes of a log count only once the offset has passed them."""
     reached = dict(stored)
     read: list[_Read] = []
@@ -110,10 +122,13 @@ def _read(blobs: Blobs, attempt: Attempt, pieces: Sequence[Piece], stored: Mappi
         if new is None:
             continue
         if piece.stream == "spool":
-            part = read_spool(new.data, new.offset, grows=attempt.live, final=new.final)
+            # Its lines are read whole, so no secret in them is cut.
+            part = read_spool(masker.mask(new.data), new.offset, grows=attempt.live, final=new.final)
         else:
-            blobs.write_at(log_name(attempt.job_id, attempt.id, piece.rank, piece.stream), new.offset, new.data)
-            part = SpoolPart((), len(new.data), invalid=0)
+            taken = len(new.data) if new.final else masker.whole(new.data)
+            shown = masker.mask(new.data)[:taken]
+            blobs.write_at(log_name(attempt.job_id, attempt.id, piece.rank, piece.stream), new.offset, shown)
+            part = SpoolPart((), taken, invalid=0)
         reached[piece.rank, piece.stream] = new.offset + part.length
         read.append(_Read(new, part))
     return read

@@ -161,15 +161,19 @@ def _restore_row(attempt: Attempt, report: CheckpointReport) -> dict[str, Any]:
 
 
 def _says(attempt: Attempt, report: CheckpointReport) -> str:
+    what = f": {report.message}" if report.message else ""
     match report.event:
         case "committed":
             return f"step {report.step} is committed"
         case "restored":
             of = f" of job {report.source_job_id}" if report.source_job_id else ""
             return f"attempt {attempt.number} goes on from step {report.step}{of}"
+        case "save_failed":
+            return f"step {report.step} was not saved{what}; training goes on"
+        case "notice":
+            return f"attempt {attempt.number} leaves at step {report.step} on a notice{what}"
         case "trouble":
             return report.message or "the checkpoints' storage is in trouble"
         case "quarantined":
-            what = f": {report.message}" if report.message else ""
             return f"the checkpoint of step {report.step} is damaged and set aside{what}"
     return f"attempt {attempt.number} begins at step 0"

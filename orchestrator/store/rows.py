@@ -26,6 +26,7 @@ from orchestrator.domain.job import (
     Stop,
 )
 from orchestrator.domain.lifecycle import JobState
+from orchestrator.domain.masking import mask_tokens
 from orchestrator.domain.spec import JobSpec
 from orchestrator.domain.topology import SliceShape
 from orchestrator.protocol import FactBody
@@ -66,6 +67,7 @@ def job_of(row: RowMapping) -> Job:
         charges=Charges(row["failures"], row["stalls"], row["preemptions"], row["infra"]),
         evictions=row["evictions"],
         resize_to=row["resize_to"],
+        done_ms=row["done_ms"],
         without_progress=row["without_progress"],
         committed_step=row["committed_step"],
         reason=_reason(row["reason"]),
@@ -102,6 +104,7 @@ def job_state_row(job: Job) -> dict[str, Any]:
         "infra": job.charges.infra,
         "evictions": job.evictions,
         "resize_to": job.resize_to,
+        "done_ms": job.done_ms,
         "without_progress": job.without_progress,
         "committed_step": job.committed_step,
         "reason": job.reason and job.reason.value,
@@ -122,6 +125,7 @@ def new_job_row(job: Job) -> dict[str, Any]:
         "array_id": job.array and job.array.id,
         "array_index": job.array and job.array.index,
         "array_limit": job.array and job.array.limit,
+        "bundle": job.spec.program.code,
         **job_state_row(job),
     }
 
@@ -246,7 +250,7 @@ def event_row(event: Event) -> dict[str, Any]:
         "slice_id": event.slice_id,
         "kind": event.kind,
         "at_ms": event.at_ms,
-        "message": event.message,
+        "message": mask_tokens(event.message),
         "data": _DATA.dump_json(event.data).decode(),
         "project": event.project,
         "actor": event.by and event.by.name,

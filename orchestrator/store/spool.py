@@ -18,6 +18,8 @@ _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _MAX_INT: Final = 2**63 - 1
 _MAX_NAME: Final = 1024
 _NO_STEP: Final = ("fresh", "trouble")
+_NO_PATH: Final = (*_NO_STEP, "save_failed", "notice")
+_EVENTS: Final = ("committed", "restored", "quarantined", *_NO_PATH)
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -137,13 +139,13 @@ def _metrics(fields: Mapping[str, Any]) -> tuple[Metrics, int]:
 
 def _checkpoint(fields: Mapping[str, Any]) -> CheckpointReport:
     event = fields.get("event")
-    if event not in ("committed", "restored", "quarantined", "fresh", "trouble"):
+    if event not in _EVENTS:
         raise _Invalid
     return CheckpointReport(
         at_ms=_count(fields, "at_ms"),
         event=event,
         step=0 if event in _NO_STEP else _count(fields, "step"),
-        path="" if event in _NO_STEP else _text(fields, "path"),
+        path="" if event in _NO_PATH else _text(fields, "path"),
         bytes=_optional_count(fields, "bytes"),
         step_at_ms=_optional_count(fields, "step_at_ms"),
         save_ms=_optional_count(fields, "save_ms"),

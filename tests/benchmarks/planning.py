@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.clock import SystemClock
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import ClusterId, JobId, SliceId
 from orchestrator.domain.job import Desired, Job
 from orchestrator.domain.lifecycle import JobState
+from orchestrator.domain.program import Program
 from orchestrator.domain.sharing import Project
-from orchestrator.domain.spec import Band, Capacity, JobSpec, Program
+from orchestrator.domain.spec import Band, JobSpec
 from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.reconciler.decide import decide
 from orchestrator.reconciler.loop import Leadership, Loop

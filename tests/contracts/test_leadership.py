@@ -8,6 +8,7 @@ import pytest
 from orchestrator.changes import Changes
 from orchestrator.domain.ids import NewId
 from orchestrator.reconciler.loop import Leadership, Loop
+from orchestrator.store import lease
 from orchestrator.store.commands import jobs as job_commands
 from orchestrator.store.database import Database
 from orchestrator.store.migrate import migrate
@@ -82,6 +83,20 @@ async def test_a_lease_that_stands_still_is_taken_with_a_higher_epoch(database: 
     assert (epoch(first), epoch(second)) == (1, 2)
     await first.beat()
     assert epoch(first) is None
+
+
+async def test_a_beat_that_waits_to_write_while_a_tick_finds_the_lease_lost_ends_quietly(
+    database: Database, clock: ManualClock
+) -> None:
+    first = leadership(database, clock, "first")
+    await first.beat()
+    async with database.write() as tx:
+        beating = asyncio.create_task(first.beat())
+        await asyncio.sleep(0)  # it holds what it would renew, and waits
+        assert await lease.take(tx, "second", await lease.read(tx)) is not None
+        first.lose()  # as the loop does, whose tick finds it out
+    await beating
+    assert first.held is None
 
 
 async def test_a_jump_of_the_wall_clock_takes_no_lease(database: Database, clock: ManualClock) -> None:

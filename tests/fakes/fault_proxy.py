@@ -65,7 +65,8 @@ class FaultProxy:
     def __init__(self) -> None:
         self.rules: list[Rule] = []
         self.log: list[tuple[str, str, int]] = []
-        """(method, path, answered status; 0 for none) of every request that was dealt with."""
+        """(method, path, answered status; 0 for none) of every request that came since the rules were set. One that
+        came before and is answered late, after its client gave up on it, is not among them."""
         self.answered_bytes = 0
         """Of all bodies that were answered since the rules were set."""
         self._lock = threading.Lock()
@@ -122,12 +123,13 @@ def _proxy_handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
 
         def _answer(self, path: str) -> None:
+            self._log = proxy.log  # of now: new rules begin a new one
             body = self._body()
             rule = proxy.rule_for(self.command, path) or Rule()
             if rule.delay_s:
                 time.sleep(rule.delay_s)
             if rule.drop:
-                proxy.log.append((self.command, path, 0))
+                self._log.append((self.command, path, 0))
                 self.close_connection = True
                 return
             if rule.status is not None:
@@ -158,7 +160,7 @@ def _proxy_handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
 
         def _send(self, status: int, headers: list[Any], body: bytes, short: bool = False) -> None:
             # Before it is sent: whoever gets the answer may look into the log at once.
-            proxy.log.append((self.command, unquote(self.path), status))
+            self._log.append((self.command, unquote(self.path), status))
             self.send_response_only(status)
             for name, value in headers:
                 if name.lower() not in _HOP_BY_HOP:

@@ -11,7 +11,8 @@ from orchestrator.domain.errors import Conflict, Superseded
 from orchestrator.domain.ids import JobId, SliceId
 from orchestrator.domain.job import Job
 from orchestrator.domain.lifecycle import ACTIVE, TERMINAL, TRANSITIONS, JobState
-from orchestrator.domain.spec import Program, RetryPolicy
+from orchestrator.domain.program import Program
+from orchestrator.domain.spec import RetryPolicy
 from orchestrator.protocol import Orders
 from orchestrator.store.queries import events as event_queries
 from orchestrator.store.queries import jobs as job_queries

@@ -1,6 +1,7 @@
 """What to do so that the slices do what the orders say. Pure: no Ray, no clock; run again after each look.
 
-An attempt is started by the supervisor of its first slice. What is absent from the orders is ended at once. A slice
+An attempt is started by the supervisor of its first slice, to which the others lend their agents; it reports when one
+of these is lost, and this process only when the first is. What is absent from the orders is ended at once. A slice
 whose supervisor is gone is reserved again only when no order names it: an attempt that ran there could start twice.
 """
 
@@ -73,14 +74,22 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The slice is lent to an attempt that is not wanted any more: end what of it runs there."""
+
+    slice_id: str
+    attempt_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportLost:
-    """The attempt's slice has no supervisor: report the attempt as ended."""
+    """The attempt's first slice has no supervisor: report the attempt as ended."""
 
     slice_id: str
     order: RunOrder
 
 
-Action = Reserve | Release | Start | Stop | End | ReportLost
+Action = Reserve | Release | Start | Stop | End | TakeBack | ReportLost
 
 
 def converge(orders: Orders | None, slices: Sequence[SliceSeen], build: str) -> tuple[Action, ...]:
@@ -96,27 +105,31 @@ def converge(orders: Orders | None, slices: Sequence[SliceSeen], build: str) -> 
             named.setdefault(slice_id, []).append(order)
     known = {seen.slice_id for seen in slices}
     actions = [action for seen in slices for action in _for_slice(seen, named.get(seen.slice_id, []), build)]
-    actions += [ReportLost(slice_id, order) for slice_id in named if slice_id not in known for order in named[slice_id]]
+    for unknown in sorted(named.keys() - known):
+        actions += [ReportLost(unknown, order) for order in named[unknown] if order.slices[0] == unknown]
     return tuple(actions)
 
 
 def _for_slice(seen: SliceSeen, orders: Sequence[RunOrder], build: str) -> Iterator[Action]:
+    led = {order.attempt_id: order for order in orders if order.slices[0] == seen.slice_id}
     if seen.presence is Presence.GONE:
-        yield from (ReportLost(seen.slice_id, order) for order in orders)
+        yield from (ReportLost(seen.slice_id, order) for order in led.values())
         if seen.whole and not orders:
             yield Reserve(seen.slice_id)
     elif seen.state is not None:
-        led = {order.attempt_id: order for order in orders if order.slices[0] == seen.slice_id}
-        if seen.state.phase is Phase.LOST:
+        if seen.state.lent is not None:
+            if seen.state.lent not in {order.attempt_id for order in orders}:
+                yield TakeBack(seen.slice_id, seen.state.lent)
+        elif seen.state.phase is Phase.LOST:
             if seen.state.settled:
                 yield Release(seen.slice_id, "it was lost")
         elif seen.state.phase is Phase.UP:
-            yield from _for_leader(seen.slice_id, seen.state, led, build)
+            yield from _for_leader(seen.slice_id, seen.state, led)
+            if not orders and seen.state.running is None and seen.state.settled and seen.state.build != build:
+                yield Release(seen.slice_id, "it runs another build")
 
 
-def _for_leader(
-    slice_id: str, state: SupervisorState, led: Mapping[AttemptId, RunOrder], build: str
-) -> Iterator[Action]:
+def _for_leader(slice_id: str, state: SupervisorState, led: Mapping[AttemptId, RunOrder]) -> Iterator[Action]:
     if state.running is not None:
         order = led.get(AttemptId(state.running))
         if order is None:
@@ -128,5 +141,3 @@ def _for_leader(
     for order in waiting:
         # One that shall stop and never started is only reported.
         yield Start(slice_id, order) if order.stop is None else Stop(slice_id, order.attempt_id, order.stop)
-    if not waiting and not led and state.settled and state.build != build:
-        yield Release(slice_id, "it runs another build")

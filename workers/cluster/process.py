@@ -19,6 +19,7 @@ from workers.cluster.converge import (
     SliceSeen,
     Start,
     Stop,
+    TakeBack,
     converge,
 )
 from workers.cluster.errands import Errands
@@ -87,6 +88,9 @@ class ClusterProcess:
             case End(slice_id, attempt_id):
                 log.info("attempt %s on %s is not wanted any more", attempt_id, slice_id)
                 self._slices.stop(slice_id, attempt_id, StopOrder(SUPERSEDED, grace_ms=0))
+            case TakeBack(slice_id, attempt_id):
+                log.info("slice %s is taken back from attempt %s, which is not wanted any more", slice_id, attempt_id)
+                self._slices.take_back(slice_id, attempt_id)
             case ReportLost(slice_id, order):
                 incarnation = self._losses.incarnation_of(slice_id)
                 gone = incarnation is not None and self._slices.end_agents(slice_id, incarnation)

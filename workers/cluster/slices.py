@@ -13,7 +13,7 @@ from workers.cluster.converge import Presence, SliceSeen
 from workers.cluster.nodes import SliceNodes, slices_of
 from workers.host import labels
 from workers.slice.messages import FACTS, RUN_ORDER, SLICE_PLAN, SUPERVISOR_STATE, SlicePlan, SupervisorState
-from workers.slice.reservation import agent_name
+from workers.slice.reservation import agent_name, supervisor_name
 from workers.slice.supervisor import Supervisor
 
 ANSWER_TIMEOUT_S: Final = 1.0
@@ -98,6 +98,11 @@ class Slices:
         if (supervisor := self._supervisors.get(slice_id)) is not None:
             supervisor.stop.remote(attempt_id, stop.reason, stop.grace_ms)
 
+    def take_back(self, slice_id: str, attempt_id: str) -> None:
+        """Tell a slice that its loan to the attempt is over."""
+        if (supervisor := self._supervisors.get(slice_id)) is not None:
+            supervisor.take_back.remote(attempt_id)
+
     def end_agents(self, slice_id: str, incarnation: str) -> bool:
         """End the agents that a dead supervisor left; whether none is left. Ray ends them too, in its own time."""
         left = False
@@ -152,8 +157,3 @@ class Slices:
             self._silent.add(slice_id)
             log.warning("the supervisor of %s is alive but silent; waiting", slice_id)
         return SliceSeen(slice_id, nodes.whole, Presence.SILENT)
-
-
-def supervisor_name(slice_id: str) -> str:
-    """The name of a slice's supervisor in Ray."""
-    return f"supervisor/{slice_id}"

@@ -16,10 +16,12 @@ import ray
 
 from orchestrator.domain.incident import RankExit
 from orchestrator.protocol import HostInfo
-from workers.host import streams
+from workers.host import notice, output, streams
+from workers.host.code import CodeCache
 from workers.host.environment import argv, contract_variables, rank_environment
 from workers.host.leftovers import remove_leftovers
 from workers.host.messages import HostOrder, HostStatus, Launched, RankOrder, Stream
+from workers.host.output import OutputFile
 from workers.host.process import ProcessExit, RankProcess
 from workers.host.raylet import exit_with_raylet
 
@@ -38,7 +40,8 @@ class Agent:
         self._root = Path(host.work_dir) / f"{host.slice_id}-{host.host}"
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._caches = Path(host.work_dir) / "compile-cache"
-        remove_leftovers(self._root, self._caches)
+        self._code = CodeCache(Path(host.work_dir) / "code")
+        remove_leftovers(self._root, self._caches, self._code.root)
         self._order: RankOrder | None = None
         self._rank: RankProcess | None = None
         self._exit: RankExit | None = None
@@ -55,7 +58,7 @@ class Agent:
         """Start the rank; once per attempt, whatever is asked.
 
         Raises:
-            RuntimeError: another attempt's processes are still here, or the shim did not start.
+            RuntimeError: another attempt's processes are still here, its code is not, or the shim did not start.
             OSError: the attempt's folder cannot be written.
         """
         self._renewed_at = time.monotonic()
@@ -64,25 +67,41 @@ class Agent:
                 return self._rank.launched
             if not self._rank.drained():
                 raise RuntimeError(f"attempt {self._order.attempt_id} still has processes here")
+        code = None if order.program.code is None else self._code.folder(order.program.code)
         folder = self._folder(order.attempt_id)
         folder.mkdir(mode=0o700)
         cache = self._caches / order.job_id
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.utime(cache)  # in use again: see remove_leftovers
         (folder / streams.FILES["spool"]).touch(mode=0o600)
+        (folder / output.FOLDER).mkdir(mode=0o700)
         if order.program.builtin is not None:
             (folder / "config.json").write_text(order.program.config_json or "{}")
         environment = rank_environment(os.environ, self._host, order, folder=folder, compile_cache=cache)
         contract = contract_variables(self._host, order, folder)
         marker = {f"PODWRIGHT_{name}": contract[f"PODWRIGHT_{name}"] for name in ("ATTEMPT_ID", "RANK", "SPOOL")}
         self._order, self._exit, self._rank = order, None, None
-        self._rank = RankProcess.launch(argv(order), environment, folder, marker)
+        self._rank = RankProcess.launch(argv(order), environment, folder, marker, code)
         return self._rank.launched
 
-    def poll(self, attempt_id: str | None) -> HostStatus:
-        """How the attempt's rank is; renews the lease."""
+    def has_code(self, digest: str) -> bool:
+        """Whether the bundle is here, and as it was packed."""
+        return self._code.has(digest)
+
+    def take_code(self, digest: str, archive: bytes) -> None:
+        """Unpack the bundle.
+
+        Raises:
+            BadBundle: it is none, or another one.
+            OSError: it cannot be written.
+        """
+        self._code.add(digest, archive)
+
+    def poll(self, attempt_id: str | None, renews: bool = True) -> HostStatus:
+        """How the attempt's rank is; renews the lease, unless the slice's supervisor has lent it to another one."""
         self._end_if_lapsed()  # an agent that was frozen must not take a late poll for a fresh one
-        self._renewed_at = time.monotonic()
+        if renews:
+            self._renewed_at = time.monotonic()
         if attempt_id is None or self._order is None or self._rank is None or self._order.attempt_id != attempt_id:
             return HostStatus(attempt_id, None, True, {})
         sizes, ended, drained = streams.sizes(self._folder(attempt_id)), self._rank.exit(), self._rank.drained()
@@ -92,9 +111,10 @@ class Agent:
             self._exit = self._report(self._order, ended)
         return HostStatus(attempt_id, self._exit, drained, sizes)
 
-    def terminate(self, attempt_id: str) -> None:
-        """SIGTERM the attempt's rank, if it is here."""
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
+        """SIGTERM the attempt's rank, if it is here, and let it know that it will be killed after `grace_ms`."""
         if (rank := self._rank_of(attempt_id)) is not None:
+            notice.write(self._folder(attempt_id), grace_ms)
             rank.terminate()
 
     def end(self, attempt_id: str) -> None:
@@ -106,6 +126,17 @@ class Agent:
         """New bytes of those of the attempt's streams that have an offset, from there, at most `limit` of each."""
         folder = self._folder(attempt_id)
         return {stream: streams.read(folder, stream, offset, limit) for stream, offset in offsets.items()}
+
+    def output(self, attempt_id: str) -> tuple[OutputFile, ...]:
+        """The files in the rank's output folder as they are now."""
+        return output.listing(self._folder(attempt_id) / output.FOLDER)
+
+    def read_output(self, attempt_id: str, path: str, offset: int, limit: int) -> bytes:
+        """Bytes of one of them; none if it is gone, or something else by now."""
+        try:
+            return output.read(self._folder(attempt_id) / output.FOLDER, path, offset, limit)
+        except OSError:
+            return b""
 
     def forget(self, attempt_ids: tuple[str, ...]) -> None:
         """Remove the files of attempts whose streams are stored elsewhere."""

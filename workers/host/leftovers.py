@@ -1,4 +1,4 @@
-"""Files that earlier agents of a host left: folders of attempts and compile caches that nobody uses any more."""
+"""Files that earlier agents of a host left: folders of attempts, compile caches and code that nobody uses any more."""
 
 import contextlib
 import os
@@ -12,10 +12,10 @@ KEEP_S: Final = 7 * 86_400.0
 """Long after the last reports of an attempt are taken, and long enough for somebody to look at what a host kept."""
 
 
-def remove_leftovers(attempts: Path, caches: Path) -> None:
-    """Remove of both folders what was not written to for a week, save what a live process was started for."""
+def remove_leftovers(*parents: Path) -> None:
+    """Remove of these folders what was not written to for a week, save what a live process was started for."""
     oldest = time.time() - KEEP_S
-    old = [folder for folder in (*_folders(attempts), *_folders(caches)) if _written_at(folder) < oldest]
+    old = [folder for parent in parents for folder in _folders(parent) if _written_at(folder) < oldest]
     live = _live() if old else frozenset()
     for folder in old:
         if folder.name not in live:
@@ -44,13 +44,13 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _live() -> frozenset[str]:
-    """The attempts, and their jobs, that have processes on this machine."""
+    """The attempts, with their jobs and code, that have processes on this machine."""
     found: set[str] = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):  # ended meanwhile, or another user's
                 for line in (entry / "environ").read_bytes().split(b"\0"):
                     name, _, value = line.partition(b"=")
-                    if name in (b"PODWRIGHT_ATTEMPT_ID", b"PODWRIGHT_JOB_ID"):
+                    if name in (b"PODWRIGHT_ATTEMPT_ID", b"PODWRIGHT_JOB_ID", b"PODWRIGHT_CODE"):
                         found.add(os.fsdecode(value))
     return frozenset(found)

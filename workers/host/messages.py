@@ -38,6 +38,10 @@ class RankOrder:
     checkpoint_every_steps: int | None
     committed_step: int | None = None
     checkpoint_origin: str | None = None
+    save_deadline_ms: int | None = None
+    slice_index: int = 0
+    """Of the attempt's slices, in the order of their ranks."""
+    slice_count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,14 @@ class RankProcess:
 
     @classmethod
     def launch(
-        cls, argv: Sequence[str], environment: Mapping[str, str], folder: Path, marker: Mapping[str, str]
+        cls,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        marker: Mapping[str, str],
+        code: Path | None = None,
     ) -> "RankProcess":
-        """Start the shim and, through it, the rank.
+        """Start the shim and, through it, the rank, in the folder `code` or else in one of its own.
 
         Call from a thread that lives as long as the agent: the shim ends when the thread that made it does.
 
@@ -66,7 +71,13 @@ class RankProcess:
             RuntimeError: the shim did not start, with its last words.
         """
         launch_file = folder / "launch.json"
-        launch = {"argv": list(argv), "env": dict(environment), "folder": str(folder), "oom_score_adj": _oom_score()}
+        launch = {
+            "argv": list(argv),
+            "env": dict(environment),
+            "folder": str(folder),
+            "code": None if code is None else str(code),
+            "oom_score_adj": _oom_score(),
+        }
         launch_file.touch(mode=0o600, exist_ok=False)
         launch_file.write_text(json.dumps(launch))
         with (folder / "shim.log").open("wb") as log:

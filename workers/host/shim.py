@@ -4,8 +4,8 @@ A script of its own, standard library only, so that it starts in milliseconds. I
 the rank: whatever the program forks, also what calls setsid, stays below it and is killed when the rank exits, when the
 agent dies, or on SIGINT or SIGHUP. SIGTERM goes on to the rank's process group, which may take its time.
 
-Reads LAUNCH_FILE (JSON: argv, env, folder, oom_score_adj), which may hold secrets, and removes it; writes one line
-`{"pid": …, "started_at_ms": …}` to stdout, and at the end `exit.json`.
+Reads LAUNCH_FILE (JSON: argv, env, folder, code, oom_score_adj), which may hold secrets, and removes it; writes one
+line `{"pid": …, "started_at_ms": …}` to stdout, and at the end `exit.json`.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ def start(launch: dict[str, Any], prctl: Any) -> int:
         os.closerange(3, 256)
         # A folder of the program's own: what it removes or writes there is not our evidence of how it went.
         Path(PROGRAM_FOLDER).mkdir(mode=0o700, exist_ok=True)
-        os.chdir(PROGRAM_FOLDER)
+        os.chdir(launch["code"] or PROGRAM_FOLDER)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         execute(launch["argv"], launch["env"])
     finally:
@@ -121,10 +121,16 @@ def reap(rank: int) -> int | None:
 
 
 def signal_group(rank: int, number: int) -> None:
-    """To the rank and its group; the group alone would miss a program that moved itself to another."""
-    for send in (os.killpg, os.kill):
+    """Once to the rank's group, which it leads and cannot leave; to the rank alone while it has not made one yet.
+
+    Never both: a program that leaves on its first SIGTERM has put the handler away when a second one arrives, and would
+    be killed by it instead of choosing its exit.
+    """
+    try:
+        os.killpg(rank, number)
+    except ProcessLookupError:
         with contextlib.suppress(ProcessLookupError):
-            send(rank, number)
+            os.kill(rank, number)
 
 
 def sweep() -> None:

@@ -10,12 +10,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from workers.rank import failpoints, latest, manifest
-from workers.rank.committer import Committer, Save
+from workers.rank import failpoints, latest, manifest, preemption
+from workers.rank.committer import SAVE_DEADLINE_S, Committer, Save
 from workers.rank.context import RankContext
-from workers.rank.failure import InvalidProgram, NothingRestorable, StorageUnavailable
+from workers.rank.failure import InvalidProgram, NothingRestorable, StorageUnavailable, is_echo
 from workers.rank.manifest import Commit
-from workers.rank.orbax import make_manager
+from workers.rank.orbax import Saver
 from workers.rank.progress import Reporter
 from workers.storage import StorageError, open_storage
 
@@ -42,12 +42,12 @@ class Checkpoints:
             raise InvalidProgram(f"PODWRIGHT_CHECKPOINT_ROOT: {error}") from error
         # Claim before Orbax makes a folder: a left-over process must not write at all.
         self._commit, self._source = self._agree_on_commit()
-        self._manager = make_manager(f"{self._root.address}/{context.attempt}")
+        deadline_s = SAVE_DEADLINE_S if context.save_deadline_ms is None else context.save_deadline_ms / 1000
+        self._saver = Saver(f"{self._root.address}/{context.attempt}", deadline_s)
         self._committer: Committer | None = None
         if context.rank == 0:
-            self._committer = Committer(
-                self._root, context.attempt, context.attempt_id, reporter, self._manager.wait_until_finished
-            )
+            mine = context.attempt, context.attempt_id
+            self._committer = Committer(self._root, *mine, reporter, self._saver.wait, deadline_s)
 
     @property
     def restorable_step(self) -> int | None:
@@ -60,56 +60,66 @@ class Checkpoints:
         Its files are proven intact by then, so what Orbax raises here means that the state has another structure, and
         an older step would not help: it is not caught.
         """
-        import orbax.checkpoint as ocp
-
         assert self._commit is not None, "nothing to restore: ask restorable_step first"
         failpoints.reach("restore.before")
-        restored = self._manager.restore(
-            self._commit.step,
-            directory=f"{self._source}/{self._commit.attempt}",
-            args=ocp.args.Composite(
-                state=ocp.args.PyTreeRestore(
-                    item=target, restore_args=ocp.checkpoint_utils.construct_restore_args(target)
-                ),
-                position=ocp.args.JsonRestore(),
-            ),
-        )
+        restored = self._saver.restore(f"{self._source}/{self._commit.path}", target)
         failpoints.reach("restore.after")
         return Restored(self._commit.step, restored.state, restored.position)
 
     def save(self, step: int, state: Any, position: dict[str, Any], step_at_ms: int) -> None:
         """Start saving; returns when the state has been copied from the devices and may be donated.
 
-        `step_at_ms` is when the loop completed `step`. Blocks while the save before is still being written.
+        `step_at_ms` is when the loop completed `step`. Blocks while the save before is still being written; if that
+        failed, on any rank, it failed on all of them, and this one is tried all the same.
         """
-        import orbax.checkpoint as ocp
-
+        asked = time.monotonic()
+        self._finish_saving()
         started = time.monotonic()
         failpoints.reach("save.before")
         try:
-            self._manager.save(
-                step,
-                args=ocp.args.Composite(state=ocp.args.PyTreeSave(state), position=ocp.args.JsonSave(position)),
-                force=True,
-            )
+            self._saver.save(step, state, position)
         except Exception as error:
             if not _is_storages(error):
                 raise
             raise StorageUnavailable(f"{self._root.address}: {type(error).__name__}: {error}") from error
         failpoints.reach("save.taken")
         if self._committer:
-            blocked_ms = round((time.monotonic() - started) * 1000)
+            blocked_ms = round((time.monotonic() - asked) * 1000)
             self._committer.take(Save(step, step_at_ms, started, blocked_ms))
+
+    def fits_notice(self, step: int) -> bool:
+        """Whether to save at `step` before leaving on a notice; the same answer on all ranks.
+
+        Rank 0 decides by how long its saves took and what its agent says is left, and tells why.
+        """
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        saves = True
+        if self._committer is not None:
+            left_s = preemption.time_left_s(self._context.notice)
+            saves, why = preemption.judge(left_s, self._committer.longest_s, self._committer.pending)
+            self._reporter.notice(step, why)
+        return bool(multihost_utils.broadcast_one_to_all(np.array(saves)))
 
     def close(self) -> None:
         """Return, on every rank, once all saves are committed: a rank that left earlier would call a run complete
-        whose last step may still be refused."""
+        whose last step may still be refused. Raises StorageUnavailable when the last one failed."""
         from jax.experimental import multihost_utils
 
-        self._manager.close()
+        self._finish_saving()
+        self._saver.close()
         if self._committer:
             self._committer.close()
+            if self._committer.last_failure is not None:
+                raise StorageUnavailable(self._committer.last_failure)
         multihost_utils.sync_global_devices("podwright: all saves are committed")
+
+    def _finish_saving(self) -> None:
+        """Wait for the save that is being written. Why it failed is the committer's to tell."""
+        fault = self._saver.wait()
+        if fault is not None and is_echo(fault):
+            raise fault
 
     def _agree_on_commit(self) -> tuple[Commit | None, str]:
         """Rank 0 claims the folder and chooses the step; the others hear of it, and of nothing but it.

@@ -34,12 +34,23 @@ class RankContext:
     committed_step: int | None = None
     checkpoint_origin: str | None = None
     """`<folder of another job>/<attempt>/<step>`, where this job begins that continues it."""
+    save_deadline_ms: int | None = None
+    """A save that takes longer has failed."""
+    notice: Path | None = None
+    """Where the agent says, before its SIGTERM, how long the rank may still run."""
+    slice_index: int = 0
+    """Ranks are numbered slice by slice: those of slice 0 first."""
+    slice_count: int = 1
 
     def __post_init__(self) -> None:
         if self.attempt < 1:
             raise ValueError(f"{PREFIX}ATTEMPT={self.attempt} is not an attempt number: attempts count from 1")
         if not 0 <= self.rank < self.rank_count:
             raise ValueError(f"{PREFIX}RANK={self.rank} is not within {PREFIX}RANK_COUNT={self.rank_count}")
+        if not 0 <= self.slice_index < self.slice_count:
+            raise ValueError(
+                f"{PREFIX}SLICE_INDEX={self.slice_index} is not within {PREFIX}SLICE_COUNT={self.slice_count}"
+            )
         if self.checkpoint_every_steps is not None and self.checkpoint_every_steps < 1:
             raise ValueError(f"{PREFIX}CHECKPOINT_EVERY_STEPS={self.checkpoint_every_steps} is less than 1")
 
@@ -49,6 +60,8 @@ class RankContext:
         config = _optional(environment, "CONFIG")
         every = _optional(environment, "CHECKPOINT_EVERY_STEPS")
         committed = _optional(environment, "COMMITTED_STEP")
+        deadline = _optional(environment, "SAVE_DEADLINE_MS")
+        notice = _optional(environment, "NOTICE")
         return cls(
             job_id=_required(environment, "JOB_ID"),
             attempt_id=_required(environment, "ATTEMPT_ID"),
@@ -64,6 +77,10 @@ class RankContext:
             checkpoint_every_steps=_number("CHECKPOINT_EVERY_STEPS", every) if every else None,
             committed_step=_number("COMMITTED_STEP", committed) if committed else None,
             checkpoint_origin=_optional(environment, "CHECKPOINT_ORIGIN"),
+            save_deadline_ms=_number("SAVE_DEADLINE_MS", deadline) if deadline else None,
+            notice=Path(notice) if notice else None,
+            slice_index=_number("SLICE_INDEX", _optional(environment, "SLICE_INDEX") or "0"),
+            slice_count=_number("SLICE_COUNT", _optional(environment, "SLICE_COUNT") or "1"),
         )
 
 

@@ -91,6 +91,17 @@ class Reporter:
         """`path` is damaged and an older step is used."""
         self._write("checkpoint", event="quarantined", step=step, path=path, message=message[:MAX_MESSAGE_CHARACTERS])
 
+    def save_failed(self, step: int, message: str, save_ms: int, blocked_ms: int) -> None:
+        """The save of `step` did not become a commit; training goes on, and the next one is tried."""
+        self._write(
+            "checkpoint", event="save_failed", step=step, message=message[:MAX_MESSAGE_CHARACTERS],
+            save_ms=save_ms, blocked_ms=blocked_ms,
+        )  # fmt: skip
+
+    def notice(self, step: int, message: str) -> None:
+        """The attempt leaves at `step` because of a notice; whether it saves before that, and why."""
+        self._write("checkpoint", event="notice", step=step, message=message)
+
     def storage_trouble(self, message: str) -> None:
         """The checkpoints' storage failed, and is tried again."""
         self._write("checkpoint", event="trouble", step=0, message=message[:MAX_MESSAGE_CHARACTERS])

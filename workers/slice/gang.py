@@ -1,4 +1,4 @@
-"""Leads one attempt's gang on a slice: all ranks start or none do, the first failure ends all, one report at the end.
+"""Leads the gang of one attempt: all ranks start or none do, the first failure ends all, one report at the end.
 
 Makes no Ray call and starts no thread: `step` is called a few times a second with hosts that were just observed.
 """
@@ -34,13 +34,14 @@ class GangHost(Protocol):
     """What the leader needs of a host; `workers.slice.hosts.Host` is one."""
 
     info: HostInfo
+    slice_id: SliceId
     lost: str | None
     status: HostStatus | None
     last_sign_ms: int
 
     def launch(self, order: RankOrder) -> None: ...
     def launched(self) -> Launched | str | None: ...
-    def terminate(self, attempt_id: str) -> None: ...
+    def terminate(self, attempt_id: str, grace_ms: int) -> None: ...
     def end(self, attempt_id: str) -> None: ...
 
 
@@ -53,7 +54,18 @@ class GangStreams(Protocol):
     def quiet_ms(self) -> int: ...
 
 
+class GangCode(Protocol):
+    """What the leader needs of the code on its way; `workers.slice.code.Code` is one."""
+
+    trouble: str | None
+
+    def ready(self) -> bool: ...
+    def give_up(self) -> None: ...
+
+
 class GangPhase(StrEnum):
+    FETCHING = "fetching"
+    """The program's code is brought to the hosts; nothing runs yet."""
     LAUNCHING = "launching"
     RUNNING = "running"
     ENDING = "ending"
@@ -71,7 +83,7 @@ class _Verdict:
 
 
 class Gang:
-    """One attempt on one slice.
+    """One attempt, its ranks numbered in the order of `hosts`: slice by slice.
 
     `now_ms` is the wall clock (for the report) and `ticks_ms` a monotonic one (for waiting); `emit` takes the facts.
     """
@@ -85,9 +97,12 @@ class Gang:
         *,
         now_ms: Callable[[], int],
         ticks_ms: Callable[[], int],
+        code: GangCode | None = None,
     ) -> None:
         self.order = order
-        self.phase = GangPhase.LAUNCHING
+        self.phase = GangPhase.LAUNCHING if code is None else GangPhase.FETCHING
+        self._code = code
+        self._coordinator = ""
         self._hosts = tuple(hosts)
         self._streams = streams
         self._emit = emit
@@ -102,7 +117,13 @@ class Gang:
         self._launch_began = ticks_ms()
 
     def launch(self, coordinator: str) -> None:
-        """Have every host start its rank."""
+        """Have every host start its rank, as soon as the program's code is there."""
+        self._coordinator = coordinator
+        if self.phase is GangPhase.LAUNCHING:
+            self._launch()
+
+    def _launch(self) -> None:
+        self._launch_began = self._ticks_ms()
         for rank, host in enumerate(self._hosts):
             host.launch(
                 RankOrder(
@@ -111,13 +132,16 @@ class Gang:
                     number=self.order.number,
                     rank=rank,
                     rank_count=len(self._hosts),
-                    coordinator=coordinator,
+                    coordinator=self._coordinator,
                     program=self.order.program,
                     env_vars=self.order.env_vars,
                     checkpoint_root=self.order.checkpoint.root,
                     checkpoint_every_steps=self.order.checkpoint.every_steps,
                     committed_step=self.order.checkpoint.committed_step,
                     checkpoint_origin=self.order.checkpoint.origin,
+                    save_deadline_ms=self.order.checkpoint.save_deadline_ms,
+                    slice_index=self.order.slices.index(host.slice_id),
+                    slice_count=len(self.order.slices),
                 )
             )
 
@@ -137,7 +161,7 @@ class Gang:
                 self._begin_to_end(stop.reason, f"stopped: {stop.reason}")
                 for host in self._hosts:
                     if stop.grace_ms > 0 and host.lost is None:
-                        host.terminate(self.order.attempt_id)
+                        host.terminate(self.order.attempt_id, stop.grace_ms)
         kill_at = self._stopped_at + stop.grace_ms
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
@@ -145,6 +169,8 @@ class Gang:
         """Look at the hosts and do what follows."""
         if self._streams.refused() and self._verdict is None:
             self.stop(StopOrder(SUPERSEDED, grace_ms=0))
+        if self.phase is GangPhase.FETCHING:
+            self._step_fetching()
         if self.phase is GangPhase.LAUNCHING:
             self._step_launching()
         if self.phase is GangPhase.RUNNING:
@@ -155,6 +181,16 @@ class Gang:
             self._step_flushing()
 
     # ------------------------------------------------------------------------------------------------ phase by phase
+
+    def _step_fetching(self) -> None:
+        assert self._code is not None
+        if (lost := self._lost_in_words()) is not None:
+            self._fail(None, lost)
+        elif self._code.trouble is not None:
+            self._fail("launch_failed", self._code.trouble)
+        elif self._code.ready():
+            self.phase = GangPhase.LAUNCHING
+            self._launch()
 
     def _step_launching(self) -> None:
         if (lost := self._lost_in_words()) is not None:
@@ -169,7 +205,7 @@ class Gang:
                 self._fail("launch_failed", f"{names} launched no rank within {LAUNCH_TIMEOUT_MS // 1000} s")
             return None
         ranks = tuple(
-            RankStarted(rank, self._slice_id, host.info.host, outcome.pid, outcome.started_at_ms)
+            RankStarted(rank, host.slice_id, host.info.host, outcome.pid, outcome.started_at_ms)
             for rank, (host, outcome) in enumerate(zip(self._hosts, outcomes, strict=True))
             if isinstance(outcome, Launched)
         )
@@ -246,6 +282,8 @@ class Gang:
     def _begin_to_end(self, trouble: str | None, message: str) -> None:
         self._verdict = _Verdict(trouble, message, self._now_ms())
         self.phase = GangPhase.ENDING
+        if self._code is not None:
+            self._code.give_up()
 
     def _end_all(self) -> None:
         for host in self._hosts:
@@ -257,18 +295,14 @@ class Gang:
             return host.status.exit if host.status is not None else None
         if host.status is not None and host.status.exit is not None:
             return host.status.exit  # it had ended before its host was lost
-        return RankExit.lost_with_host(rank, self._slice_id, host.info.host)
+        return RankExit.lost_with_host(rank, host.slice_id, host.info.host)
 
     def _lost_in_words(self) -> str | None:
         names = [f"{self._name(host)} was lost: {host.lost}" for host in self._hosts if host.lost is not None]
         return "; ".join(names) or None
 
     def _name(self, host: GangHost) -> str:
-        return f"host {self._slice_id}/{host.info.host}"
-
-    @property
-    def _slice_id(self) -> SliceId:
-        return self.order.slices[0]
+        return f"host {host.slice_id}/{host.info.host}"
 
 
 def _is_port_clash(found: RankExit) -> bool:

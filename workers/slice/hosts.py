@@ -12,13 +12,16 @@ from typing import Any, Final
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
+from orchestrator.domain.ids import SliceId
 from orchestrator.protocol import HostInfo
 from workers.host.agent import LEASE_S
 from workers.host.messages import HostStatus, Launched, RankOrder, Stream
+from workers.host.output import OutputFile
 
 SILENCE_S: Final = LEASE_S + 2.0
 RESEND_S: Final = 1.0
 READ_TIMEOUT_S: Final = 5.0
+CODE_TIMEOUT_S: Final = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +29,9 @@ log = logging.getLogger(__name__)
 class Host:
     """One agent. All methods return at once, except `read`. Calls that fail show in the polls that follow."""
 
-    def __init__(self, agent: Any, info: HostInfo) -> None:
+    def __init__(self, agent: Any, info: HostInfo, slice_id: SliceId) -> None:
         self.info = info
+        self.slice_id = slice_id
         self.lost: str | None = None
         """Why the host counts as lost, once it does."""
         self.status: HostStatus | None = None
@@ -39,8 +43,11 @@ class Host:
         self._launch: Any = None
         self._end_sent_at: float | None = None
 
-    def observe(self, attempt_id: str | None, dead_nodes: frozenset[str]) -> None:
-        """Take in the answer to the poll that is under way, if it is there, and send the next one."""
+    def observe(self, attempt_id: str | None, dead_nodes: frozenset[str], *, renews: bool = True) -> None:
+        """Take in the answer to the poll that is under way, if it is there, and send the next one.
+
+        `renews`: the poll renews the agent's lease; the lender of a slice leaves that to the borrower.
+        """
         if self.lost is not None:
             return
         if self.info.node_id in dead_nodes:
@@ -51,7 +58,7 @@ class Host:
         if self.lost is None and time.monotonic() - self._answered_at > SILENCE_S:
             self.lost = f"its agent has not answered for {SILENCE_S:.0f} s"
         if self._poll is None:
-            self._poll = self._agent.poll.remote(attempt_id)
+            self._poll = self._agent.poll.remote(attempt_id, renews)
         if self.status is not None and self.status.attempt_id != attempt_id:
             self.status = None
 
@@ -70,9 +77,9 @@ class Host:
             return _in_words(error)
         return launched
 
-    def terminate(self, attempt_id: str) -> None:
-        """SIGTERM to the rank."""
-        self._agent.terminate.remote(attempt_id)
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
+        """SIGTERM to the rank, which has `grace_ms` from now on."""
+        self._agent.terminate.remote(attempt_id, grace_ms)
 
     def end(self, attempt_id: str) -> None:
         """SIGKILL to the rank and all below it. Call until it is drained: a message may be lost."""
@@ -91,6 +98,40 @@ class Host:
             self._agent.read.remote(attempt_id, dict(offsets), limit), timeout=READ_TIMEOUT_S
         )
         return found
+
+    def output(self, attempt_id: str) -> tuple[OutputFile, ...]:
+        """The files in the rank's output folder.
+
+        Raises:
+            RayError: the agent is gone or does not answer in time.
+        """
+        found: tuple[OutputFile, ...] = ray.get(self._agent.output.remote(attempt_id), timeout=READ_TIMEOUT_S)
+        return found
+
+    def read_output(self, attempt_id: str, path: str, offset: int, limit: int) -> bytes:
+        """Bytes of one of them.
+
+        Raises:
+            RayError: the agent is gone or does not answer in time.
+        """
+        asked = self._agent.read_output.remote(attempt_id, path, offset, limit)
+        return bytes(ray.get(asked, timeout=READ_TIMEOUT_S))
+
+    def has_code(self, digest: str) -> bool:
+        """Whether the host has the bundle.
+
+        Raises:
+            RayError: the agent is gone or does not answer in time.
+        """
+        return bool(ray.get(self._agent.has_code.remote(digest), timeout=CODE_TIMEOUT_S))
+
+    def take_code(self, digest: str, archive: bytes) -> None:
+        """Have the bundle unpacked.
+
+        Raises:
+            RayError: the agent is gone, does not answer in time, or could not do it.
+        """
+        ray.get(self._agent.take_code.remote(digest, archive), timeout=CODE_TIMEOUT_S)
 
     def forget(self, attempt_ids: tuple[str, ...]) -> None:
         """Let the agent remove the files of these attempts."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from orchestrator.protocol import VERSION, Fact, FactsPost, RunOrder
+from orchestrator.protocol import VERSION, Fact, FactsPost, HostInfo, RunOrder
 from workers.host.streams import clean
 
 
@@ -49,10 +49,22 @@ class SupervisorState:
     ended: tuple[str, ...]
     """Attempts that ended here and must not start again."""
     settled: bool
+    lent: str | None = None
+    """The attempt on several slices that has this one on loan."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoanReply:
+    """A supervisor's answer to another that leads an attempt on both slices: its agents, or why not now."""
+
+    refused: str | None
+    incarnation: str = ""
+    hosts: tuple[HostInfo, ...] = ()
 
 
 SLICE_PLAN: Final = TypeAdapter(SlicePlan)
 SUPERVISOR_STATE: Final = TypeAdapter(SupervisorState)
+LOAN_REPLY: Final = TypeAdapter(LoanReply)
 RUN_ORDER: Final = TypeAdapter(RunOrder)
 FACTS: Final = TypeAdapter(FactsPost)
 

@@ -6,6 +6,7 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from orchestrator.domain.ids import SliceId
 from orchestrator.protocol import HostInfo
 from workers.host import labels
 from workers.host.agent import Agent
@@ -32,7 +33,12 @@ def reserve(plan: SlicePlan) -> tuple[Host, ...]:
     ray.get(group.ready(), timeout=TIMEOUT_S)
     agents = [_agent(plan, host, group) for host in range(plan.hosts)]
     infos: list[HostInfo] = ray.get([agent.info.remote() for agent in agents], timeout=TIMEOUT_S)
-    return tuple(Host(agent, info) for agent, info in zip(agents, infos, strict=True))
+    return tuple(Host(agent, info, SliceId(plan.slice_id)) for agent, info in zip(agents, infos, strict=True))
+
+
+def supervisor_name(slice_id: str) -> str:
+    """The name of a slice's supervisor in Ray."""
+    return f"supervisor/{slice_id}"
 
 
 def agent_name(incarnation: str, host: int) -> str:

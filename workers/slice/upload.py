@@ -38,8 +38,9 @@ class Uploader:
 
     def __init__(self, attempt_id: str, token: str, hosts: Sequence[Host], server: Callable[[], str]) -> None:
         self.attempt_id = attempt_id
+        self.hosts = tuple(hosts)
+        """By rank; of all slices of the attempt."""
         self._token = token
-        self._hosts = tuple(hosts)
         self._server = server
         self._offsets: dict[int, dict[Stream, int]] = {rank: dict.fromkeys(STREAMS, 0) for rank in range(len(hosts))}
         self._final: dict[int, dict[Stream, int]] | None = None
@@ -109,7 +110,7 @@ class Uploader:
         if self._final is not None:
             sizes = self._final.get(rank, {})
         else:
-            status = self._hosts[rank].status
+            status = self.hosts[rank].status
             sizes = status.sizes if status is not None and status.attempt_id == self.attempt_id else {}
         offsets = self._offsets[rank]
         return {name: offsets[name] for name in self._wanted if sizes.get(name, 0) > offsets[name]}
@@ -133,11 +134,11 @@ class Uploader:
         advanced = self._post(client, chunks) or advanced
         if silent:
             raise silent[0]
-        return advanced and any(self._unsent(rank) for rank in self._offsets if self._hosts[rank].lost is None)
+        return advanced and any(self._unsent(rank) for rank in self._offsets if self.hosts[rank].lost is None)
 
     def _read(self, silent: list[RayError]) -> Iterator[tuple[Chunk, int]]:
         """New bytes of all ranks with how many they are; errors of agents are put into `silent`."""
-        for rank, host in enumerate(self._hosts):
+        for rank, host in enumerate(self.hosts):
             offsets = self._unsent(rank)
             if host.lost is not None or not offsets:
                 continue

@@ -2,9 +2,23 @@
 
 import typer
 
-from orchestrator.cli.remote import checkpoints, fleet, jobs, logs, submit, watch
+from orchestrator.cli.remote import (
+    artifacts,
+    checkpoints,
+    explain,
+    fleet,
+    init,
+    jobs,
+    login,
+    logs,
+    maintenance,
+    submit,
+    watch,
+    why,
+)
 
 _PANEL = "Jobs"
+_PLACES = "Control planes"
 
 
 def register(app: typer.Typer) -> None:
@@ -25,8 +39,27 @@ def register(app: typer.Typer) -> None:
     saved.command("export")(checkpoints.export_checkpoint)
     saved.command("orphans")(checkpoints.collect_orphans)
     app.add_typer(saved, name="checkpoints", rich_help_panel=_PANEL)
+    left = typer.Typer(help="List the files that a job's program left, or get them.", no_args_is_help=True)
+    left.command("list")(artifacts.list_artifacts)
+    left.command("get")(artifacts.get_artifacts)
+    app.add_typer(left, name="artifacts", rich_help_panel=_PANEL)
     app.command("logs", rich_help_panel=_PANEL)(logs.logs)
     app.command("watch", rich_help_panel=_PANEL)(watch.watch)
+    app.command("why", rich_help_panel=_PANEL)(why.why_job)
     app.command("cancel", rich_help_panel=_PANEL)(jobs.cancel_job)
     app.command("events", rich_help_panel=_PANEL)(jobs.list_events)
+    app.command("login", rich_help_panel=_PLACES)(login.login)
+    app.command("logout", rich_help_panel=_PLACES)(login.logout)
+    app.command("whoami", rich_help_panel=_PLACES)(login.whoami)
+    known = typer.Typer(help="List the control planes you have logged in to, or use another.", no_args_is_help=True)
+    known.command("list")(login.list_profiles)
+    known.command("use")(login.use_profile)
+    app.add_typer(known, name="profiles", rich_help_panel=_PLACES)
+    app.command("init", rich_help_panel="Specs")(init.init)
+    app.command("explain", rich_help_panel="Specs")(explain.explain)
     app.command("slices", rich_help_panel="Fleet")(fleet.list_slices)
+    out = typer.Typer(help="List when slices are out for maintenance; declare or withdraw it.", no_args_is_help=True)
+    out.command("list")(maintenance.list_maintenance)
+    out.command("declare")(maintenance.declare_maintenance)
+    out.command("withdraw")(maintenance.withdraw_maintenance)
+    app.add_typer(out, name="maintenance", rich_help_panel="Fleet")

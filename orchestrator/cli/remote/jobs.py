@@ -4,12 +4,14 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.remote.completion import complete_job
 from orchestrator.cli.remote.connection import control_plane
 from orchestrator.cli.remote.output import JsonOption, console, print_json
-from orchestrator.clock import SystemClock
 from orchestrator.domain.lifecycle import JobState
 
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="An id, or a name: then its newest job.")]
+JobArgument = Annotated[
+    str, typer.Argument(metavar="JOB", help="An id, or a name: then its newest job.", autocompletion=complete_job)
+]
 
 
 def list_jobs(
@@ -71,4 +73,6 @@ def list_events(ctx: typer.Context, job: JobArgument, as_json: JsonOption = Fals
 
 
 def _now_ms() -> int:
+    from orchestrator.clock import SystemClock  # it brings asyncio, for which help must not wait
+
     return SystemClock().now_ms()

@@ -27,7 +27,7 @@ def submit(
     data = apply_settings(spec.data, set_ or ())
     with control_plane(ctx.obj) as client:
         try:
-            job = client.submit(data)
+            job = client.submit(data, folder=file.absolute().parent)
         except InvalidError as error:
             if not error.faults:
                 raise
@@ -46,6 +46,7 @@ def run(
     slices: Annotated[str, typer.Option(help="What it runs on, e.g. v5e:2x4.")],
     name: Annotated[str, typer.Option(help="Of the job.")] = "run",
     env: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A variable for it; repeatable.")] = None,
+    code: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder to run it in; .gitignore holds.")] = None,
     failures: Annotated[int, typer.Option(min=0, help="How often it is run again after a failure of its own.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -63,6 +64,8 @@ def run(
         "env_vars": _pairs(env),
         "retry": {"failures": failures},
     }
+    if code is not None:
+        spec["program"]["code"] = str(code)
     with control_plane(ctx.obj) as client:
         job = client.submit(spec)
         job_id = job["id"]

@@ -51,6 +51,21 @@ def checkpoints_table(checkpoints: Sequence[Answer]) -> Table:
     return table
 
 
+def artifacts_table(found: Sequence[Answer]) -> Table:
+    table = columns("attempt", "rank", "path", "size", "changed", "state", "note")
+    for one in found:
+        table.add_row(
+            str(one["attempt"]),
+            str(one["rank"]),
+            plain(one["path"]),
+            "" if one["state"] == "skipped" else size(one["size"]),
+            "" if one["state"] == "skipped" else moment(one["modified_at_ms"]),
+            one["state"],
+            plain(one["note"]),
+        )
+    return table
+
+
 def events_table(events: Sequence[Answer]) -> Table:
     table = columns("time", "event", "what happened")
     for event in events:
@@ -70,6 +85,20 @@ def slices_table(slices: Sequence[Answer]) -> Table:
             known["capacity"],
             Text(known["state"], "green" if up else "red"),
             known["attempt_id"] or ("free" if up else ""),
-            plain(known["message"]),
+            plain(known["message"] or known["suspicion"] or ""),
+        )
+    return table
+
+
+def maintenance_table(declared: Sequence[Answer]) -> Table:
+    table = columns("id", "target", "from", "until", "why", "declared by")
+    for one in declared:
+        table.add_row(
+            one["id"],
+            f"{one['target']} {plain(one['name'])}",
+            moment(one["since_ms"]),
+            moment(one["until_ms"]),
+            plain(one["reason"]),
+            plain(one["actor"]),
         )
     return table

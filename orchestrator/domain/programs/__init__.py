@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.programs.presets import TRAIN_PRESETS, merge
 from orchestrator.domain.programs.train import TrainConfig
-from orchestrator.domain.spec import SpecError
 
 CONFIGS: Final[Mapping[str, type]] = {"train": TrainConfig}
 """Name of the built-in program -> the dataclass of its config."""

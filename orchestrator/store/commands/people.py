@@ -63,7 +63,7 @@ async def remove_project(tx: WriteTx, name: str, now_ms: int, by: Actor) -> None
                 await tx.tell(delete(table).where(table.c.project == name))
             await tx.tell(delete(projects).where(projects.c.name == name))
     except IntegrityError:
-        raise Conflict(f"project {name} still has secrets or webhooks; remove them first") from None
+        raise Conflict(f"project {name} still has secrets, webhooks or bundles; remove them first") from None
     await events.append(tx, [Event("project.removed", now_ms, f"project {name} was removed", project=name, by=by)])
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.store.database import ReadTx, WriteTx
-from orchestrator.store.schema import attempts, deliveries, events, points
+from orchestrator.store.schema import artifacts, attempts, deliveries, events, points
 
 _AT_ONCE: Final = 5_000
 """Rows of one transaction: others must not wait long for it."""
@@ -20,6 +20,9 @@ class Kept:
     events_ms: int | None = None
     metrics_ms: int | None = None
     logs_ms: int | None = None
+    artifacts_ms: int | None = None
+    unnamed_bundles_ms: int = 7 * 86_400_000
+    """Of bundles that no job names: how long they wait for one."""
 
 
 async def forget_events(tx: WriteTx, before_ms: int) -> int:
@@ -34,6 +37,16 @@ async def forget_events(tx: WriteTx, before_ms: int) -> int:
 async def forget_metrics(tx: WriteTx, before_ms: int) -> int:
     """How many points are gone now, of attempts that ended before that moment."""
     return sum([await _forget_points(tx, one) for one in await _ended(tx, before_ms)])
+
+
+async def forget_artifacts(tx: WriteTx, before_ms: int) -> tuple[tuple[JobId, AttemptId], ...]:
+    """Forget those of some attempts that ended before that moment; the attempts, whose blobs are to be removed."""
+    there = select(artifacts.c.attempt_id).where(artifacts.c.attempt_id == attempts.c.id).exists()
+    asked = select(attempts.c.job_id, attempts.c.id).where(attempts.c.ended_at_ms < before_ms, there).limit(20)
+    found = tuple((JobId(row.job_id), AttemptId(row.id)) for row in await tx.ask(asked))
+    for _, attempt_id in found:
+        await tx.tell(delete(artifacts).where(artifacts.c.attempt_id == attempt_id))
+    return found
 
 
 async def ended_before(tx: ReadTx, before_ms: int) -> tuple[tuple[JobId, AttemptId], ...]:

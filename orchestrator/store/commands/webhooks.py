@@ -1,6 +1,7 @@
 """Make webhooks, queue what they have to hear, and keep how each delivery went."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import delete, insert, update
 
@@ -13,7 +14,19 @@ from orchestrator.store.schema import deliveries, webhooks
 
 
 async def add_webhook(tx: WriteTx, new: Webhook, by: Actor) -> None:
-    row = {
+    await tx.tell(insert(webhooks).values(_row(new)))
+    said = f"webhook {new.id} was added"
+    await events.append(tx, [Event("webhook.added", new.created_at_ms, said, project=new.project, by=by)])
+
+
+async def add_of_job(tx: WriteTx, new: Sequence[Webhook]) -> None:
+    """Those of one job's spec; its submission is the event that tells of them."""
+    if new:
+        await tx.tell(insert(webhooks), [_row(one) for one in new])
+
+
+def _row(new: Webhook) -> dict[str, Any]:
+    return {
         "id": new.id,
         "project": new.project,
         "url": new.url,
@@ -21,10 +34,8 @@ async def add_webhook(tx: WriteTx, new: Webhook, by: Actor) -> None:
         "sealed_key": new.sealed_key,
         "after_event": new.after_event,
         "created_at_ms": new.created_at_ms,
+        "job_id": new.job_id,
     }
-    await tx.tell(insert(webhooks).values(row))
-    said = f"webhook {new.id} was added"
-    await events.append(tx, [Event("webhook.added", new.created_at_ms, said, project=new.project, by=by)])
 
 
 async def remove_webhook(tx: WriteTx, gone: Webhook, now_ms: int, by: Actor) -> None:

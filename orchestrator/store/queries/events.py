@@ -45,5 +45,11 @@ async def since(
     return tuple(Recorded(row["id"], row["sequence"], rows.event_of(row)) for row in found)
 
 
+async def by_ids(tx: ReadTx, ids: Collection[int]) -> dict[int, Recorded]:
+    """Those of them that are still kept."""
+    found = (await tx.ask(select(events).where(events.c.id.in_(sorted(ids))))).mappings()
+    return {row["id"]: Recorded(row["id"], row["sequence"], rows.event_of(row)) for row in found}
+
+
 async def last_id(tx: ReadTx) -> int:
     return int((await tx.ask(select(func.max(events.c.id)))).scalar_one() or 0)

@@ -1,8 +1,9 @@
 """Jobs and their attempts."""
 
+import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, func, or_, select
 
@@ -13,6 +14,9 @@ from orchestrator.domain.lifecycle import TERMINAL, JobState
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
 from orchestrator.store.schema import attempts, jobs, progress, ranks
+
+_RECENT: Final = 200
+"""Among the names of so many jobs one is looked for that may have been meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,15 @@ async def find(tx: ReadTx, id_or_name: str, seen_by: Collection[str] | None = No
     newest = select(jobs).where(jobs.c.name == id_or_name, *seen).order_by(jobs.c.row_id.desc()).limit(1)
     named = (await tx.ask(newest)).mappings().one_or_none()
     if named is None:
-        raise NotFound(f"there is no job with the id or name {id_or_name[:80]!r}")
+        raise NotFound(f"there is no job with the id or name {id_or_name[:80]!r}{await _meant(tx, id_or_name, seen)}")
     return rows.job_of(named)
+
+
+async def _meant(tx: ReadTx, name: str, seen: Sequence[ColumnElement[bool]]) -> str:
+    """The most alike of the names of late, as a question; nothing when none is alike."""
+    newest = select(jobs.c.name).where(*seen).order_by(jobs.c.row_id.desc()).limit(_RECENT)
+    near = difflib.get_close_matches(name[:63], sorted(set((await tx.ask(newest)).scalars())), 1, 0.75)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 async def page(tx: ReadTx, wanted: JobFilter, limit: int, after: int | None, *, oldest_first: bool = False) -> JobPage:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.store.database import ReadTx
-from orchestrator.store.schema import attempts, checkpoints, phases, streams
+from orchestrator.store.schema import attempts, checkpoints, events, phases, streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,25 @@ class PhaseMark:
     rank: int
     phase: str
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Saves:
+    """A job's saves. Most of the time that they take the loop goes on; `blocked_ms` is when it did not."""
+
+    committed: int
+    failed: int
+    save_ms: int
+    blocked_ms: int
+
+
+async def saves_of(tx: ReadTx, job_id: JobId) -> Saves:
+    """Committed saves with their measured times, and how many failed."""
+    mine = checkpoints.c.job_id == job_id
+    sums = select(func.count(), func.sum(checkpoints.c.save_ms), func.sum(checkpoints.c.blocked_ms)).where(mine)
+    count, save_ms, blocked_ms = tuple((await tx.ask(sums)).one())
+    failed = select(func.count()).where(events.c.job_id == job_id, events.c.kind == "checkpoint.save_failed")
+    return Saves(count, (await tx.ask(failed)).scalar_one(), int(save_ms or 0), int(blocked_ms or 0))
 
 
 async def checkpoints_of(tx: ReadTx, job_id: JobId) -> tuple[Checkpoint, ...]:

@@ -1,12 +1,13 @@
 """Webhooks, what they have still to hear, and how each delivery went."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import RowMapping, select
 
 from orchestrator.domain.errors import NotFound
 from orchestrator.store.database import ReadTx
-from orchestrator.store.schema import deliveries, webhooks
+from orchestrator.store.schema import deliveries, events, webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Webhook:
     sealed_key: str
     after_event: int
     created_at_ms: int
+    job_id: str | None = None
+    """It came with this job's spec, and hears of it only."""
 
     def hears(self, kind: str) -> bool:
         return not self.kinds or kind.startswith(self.kinds)
@@ -43,12 +46,37 @@ class Delivery:
 
 
 async def webhooks_of(tx: ReadTx, project: str) -> tuple[Webhook, ...]:
-    asked = select(webhooks).where(webhooks.c.project == project).order_by(webhooks.c.created_at_ms, webhooks.c.id)
+    mine = (webhooks.c.project == project) & webhooks.c.job_id.is_(None)
+    asked = select(webhooks).where(mine).order_by(webhooks.c.created_at_ms, webhooks.c.id)
     return tuple(_webhook(row) for row in (await tx.ask(asked)).mappings())
 
 
-async def all_webhooks(tx: ReadTx) -> dict[str, Webhook]:
-    return {row["id"]: _webhook(row) for row in (await tx.ask(select(webhooks))).mappings()}
+async def of_projects(tx: ReadTx) -> tuple[Webhook, ...]:
+    """Those that hear of whole projects."""
+    return tuple(
+        _webhook(row) for row in (await tx.ask(select(webhooks).where(webhooks.c.job_id.is_(None)))).mappings()
+    )
+
+
+async def by_ids(tx: ReadTx, ids: Collection[str]) -> dict[str, Webhook]:
+    """Those of them that are still there."""
+    if not ids:
+        return {}
+    found = await tx.ask(select(webhooks).where(webhooks.c.id.in_(sorted(ids))))
+    return {row["id"]: _webhook(row) for row in found.mappings()}
+
+
+async def of_job(tx: ReadTx, job_id: str) -> tuple[Webhook, ...]:
+    """Those that came with the job's spec, in its order."""
+    found = await tx.ask(select(webhooks).where(webhooks.c.job_id == job_id).order_by(webhooks.c.id))
+    return tuple(_webhook(row) for row in found.mappings())
+
+
+async def of_jobs_to_hear(tx: ReadTx, limit: int) -> tuple[tuple[Webhook, int], ...]:
+    """At most `limit` events (id) that webhooks of jobs have not looked at, oldest first; one question for all jobs."""
+    both = webhooks.join(events, (events.c.job_id == webhooks.c.job_id) & (events.c.id > webhooks.c.after_event))
+    asked = select(webhooks, events.c.id.label("event")).select_from(both).order_by(events.c.id, webhooks.c.id)
+    return tuple((_webhook(row), row["event"]) for row in (await tx.ask(asked.limit(limit))).mappings())
 
 
 async def webhook(tx: ReadTx, project: str, webhook_id: str) -> Webhook:
@@ -59,9 +87,11 @@ async def webhook(tx: ReadTx, project: str, webhook_id: str) -> Webhook:
     return found[webhook_id]
 
 
-async def deliveries_of(tx: ReadTx, webhook_id: str, limit: int, before: int | None) -> tuple[Delivery, ...]:
+async def deliveries_of(
+    tx: ReadTx, webhook_ids: Collection[str], limit: int, before: int | None
+) -> tuple[Delivery, ...]:
     """The newest first."""
-    asked = select(deliveries).where(deliveries.c.webhook_id == webhook_id)
+    asked = select(deliveries).where(deliveries.c.webhook_id.in_(sorted(webhook_ids)))
     if before is not None:
         asked = asked.where(deliveries.c.row_id < before)
     found = await tx.ask(asked.order_by(deliveries.c.row_id.desc()).limit(limit))
@@ -84,4 +114,5 @@ def _webhook(row: RowMapping) -> Webhook:
         row["sealed_key"],
         row["after_event"],
         row["created_at_ms"],
+        row["job_id"],
     )

@@ -11,7 +11,7 @@ from orchestrator.scheduler.policy import DEFAULT
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
 from orchestrator.store.queries import jobs as jobs_queries
-from orchestrator.store.queries import people, restrictions, sharing
+from orchestrator.store.queries import maintenance, people, restrictions, sharing, strikes
 from orchestrator.store.schema import attempts, clusters, facts, jobs, progress, slices
 from orchestrator.world import World
 
@@ -45,7 +45,9 @@ async def world(tx: ReadTx, now_ms: int, epoch: int) -> World:
         projects=await sharing.projects(tx, running, project_of, now_ms, DEFAULT.usage_half_life_ms),
         history=await sharing.history(tx),
         quotas=await people.all_quotas(tx),
-        health={s.id: Health.QUARANTINED for s in known if any(one.covers(s.id, s.pool) for one in imposed)},
+        windows=maintenance.windows(await maintenance.planned(tx, now_ms), known),
+        health=dict.fromkeys(await strikes.suspects(tx, now_ms), Health.SUSPECT)
+        | {s.id: Health.QUARANTINED for s in known if any(one.covers(s.id, s.pool) for one in imposed)},
         draining=frozenset(
             s.id for s in known if any(one.limit is Limit.DRAINING and one.covers(s.id, s.pool) for one in imposed)
         ),

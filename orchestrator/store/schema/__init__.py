@@ -2,7 +2,9 @@
 
 from orchestrator.store.schema.base import metadata
 from orchestrator.store.schema.effects import deliveries, hosts, restrictions, webhooks
+from orchestrator.store.schema.files import artifacts, bundles
 from orchestrator.store.schema.people import members, projects, quotas, secrets, tokens, users
+from orchestrator.store.schema.queue import maintenance, outlooks
 from orchestrator.store.schema.work import (
     attempts,
     checkpoints,
@@ -26,7 +28,9 @@ from orchestrator.store.schema.work import (
 )
 
 __all__ = [
+    "artifacts",
     "attempts",
+    "bundles",
     "checkpoints",
     "clusters",
     "deliveries",
@@ -38,9 +42,11 @@ __all__ = [
     "idempotency",
     "jobs",
     "leases",
+    "maintenance",
     "members",
     "meta",
     "metadata",
+    "outlooks",
     "phases",
     "placements",
     "points",

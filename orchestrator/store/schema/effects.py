@@ -51,9 +51,12 @@ webhooks = Table(
     Column("sealed_key", Text, nullable=False),
     Column("after_event", BigInteger, nullable=False),
     Column("created_at_ms", BigInteger, nullable=False),
+    Column("job_id", Text),
     Index("ix_webhooks_project", "project"),
+    Index("ix_webhooks_job_id", "job_id"),
 )
-"""`after_event`: deliveries have been made of all events up to this one."""
+"""`after_event`: deliveries have been made of all events up to this one. One with a `job_id` came with that job's spec
+and hears of that job only; its `sealed_key` is empty if the spec names none, and then it is not signed."""
 
 deliveries = Table(
     "deliveries",

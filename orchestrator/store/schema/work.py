@@ -98,6 +98,8 @@ jobs = Table(
     Column("array_limit", Integer),
     Column("evictions", Integer, nullable=False, server_default=text("0")),
     Column("resize_to", Integer),
+    Column("done_ms", BigInteger, nullable=False, server_default=text("0")),
+    Column("bundle", Text),
     UniqueConstraint("id"),
     one_of("state", JobState),
     one_of("desired", Desired),
@@ -106,11 +108,13 @@ jobs = Table(
     Index("ix_jobs_name", "name", "row_id"),
     Index("ix_jobs_project", "project", "row_id"),
     Index("ix_jobs_array_id", "array_id", "array_index"),
+    Index("ix_jobs_bundle", "project", "bundle"),
     sqlite_autoincrement=True,
 )
 """`row_id` is the order of submission; `events` is how many events the job has, so that their numbers have no gap.
 
-`priority` is set when it was changed after the submission; `origin` is the job that this one is a retry or clone of.
+`priority` is set when it was changed after the submission; `origin` is the job that this one is a retry or clone of;
+`bundle` is the digest of its program's code.
 """
 
 idempotency = Table(

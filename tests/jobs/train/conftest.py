@@ -17,6 +17,8 @@ from typing import Any
 import jax
 import pytest
 
+from workers.host import notice
+
 # Before any backend starts. Not by XLA_FLAGS, which every process that another test starts would inherit.
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 8)
@@ -120,6 +122,7 @@ def _environment(folder: Path, attempt: int, rank: int, rank_count: int, coordin
         "PODWRIGHT_HOST": f"slice-a/{rank}",
         "PODWRIGHT_COORDINATOR": coordinator,
         "PODWRIGHT_SPOOL": str(folder / f"spool-{attempt}-{rank}"),
+        "PODWRIGHT_NOTICE": str(folder / notice.FILE),
         "PODWRIGHT_CONFIG": str(folder / "config.json"),
         "PODWRIGHT_CHECKPOINT_ROOT": str(folder / "checkpoints"),
     }

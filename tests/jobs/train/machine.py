@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -33,12 +34,20 @@ def tokens_of(config: TrainConfig) -> dict[str, np.ndarray]:
     return {"tokens": np.random.default_rng(0).integers(0, config.model.V, shape, dtype=np.int32)}
 
 
+@lru_cache(maxsize=32)
+def start(config: TrainConfig) -> Any:
+    """The fresh state of a config, as one device draws it; drawing it is compiled once for all meshes."""
+    trainer = Trainer(config, on())
+    return jax.device_get(initialise(trainer, trainer.abstract()))
+
+
 def steps(config: TrainConfig, placement: Placement, batch: Any = None, count: int = 3) -> tuple[Any, dict[str, list]]:
     """State and metrics after `count` steps on one batch."""
     trainer = Trainer(config, placement)
     target = trainer.abstract()
     batch = jax.device_put(batch or tokens_of(config), placement.sharding(("batch", None)))
-    step, state = compile_step(trainer, target, batch), initialise(trainer, target)
+    step = compile_step(trainer, target, batch)
+    state = jax.tree.map(lambda leaf, like: jax.device_put(leaf, like.sharding), start(config), target)
     seen: dict[str, list] = {}
     for _ in range(count):
         state, metrics = step(state, batch)

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from jobs.train.config import parse
+from orchestrator.domain.faults import SpecError
 from orchestrator.domain.programs import fill_in
 from orchestrator.domain.programs.train import Compute, MeshConfig, OptimizerConfig, TrainConfig
-from orchestrator.domain.spec import SpecError
 from tests.jobs.train import presets
 from workers.rank.failure import InvalidProgram
 
@@ -92,11 +92,11 @@ def test_a_number_that_is_none_is_refused():
 @pytest.mark.parametrize(
     ("mesh", "devices", "shape"),
     [
-        (MeshConfig(), 8, (1, 8, 1, 1)),
-        (MeshConfig(), 1, (1, 1, 1, 1)),
-        (MeshConfig(data=2, tensor=2), 16, (2, 4, 1, 2)),
-        (MeshConfig(data=2, fsdp=4), 8, (2, 4, 1, 1)),
-        (MeshConfig(data=None, fsdp=1, sequence=2), 8, (4, 1, 2, 1)),
+        (MeshConfig(), 8, (1, 8, 1, 1, 1, 1)),
+        (MeshConfig(), 1, (1, 1, 1, 1, 1, 1)),
+        (MeshConfig(data=2, tensor=2), 16, (2, 4, 1, 1, 1, 2)),
+        (MeshConfig(fsdp=2, fsdp_across=4), 8, (1, 2, 4, 1, 1, 1)),
+        (MeshConfig(data=None, fsdp=1, sequence=2), 8, (4, 1, 1, 1, 2, 1)),
     ],
 )
 def test_a_mesh_takes_all_devices(mesh, devices, shape):
@@ -104,7 +104,7 @@ def test_a_mesh_takes_all_devices(mesh, devices, shape):
 
 
 def test_a_mesh_that_leaves_devices_out_is_refused():
-    with pytest.raises(ValueError, match="a mesh of data=3 x fsdp=2 x sequence=1 x tensor=1 does not use 8 devices"):
+    with pytest.raises(ValueError, match="a mesh of data=3 x fsdp=2 does not use 8 devices"):
         MeshConfig(data=3).shape(8)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from workers.host import notice
 from workers.rank.failure import EXIT_PREEMPTED
 
 pytestmark = pytest.mark.timeout(400)  # three gangs in a row, each with its own deadline
@@ -123,3 +124,18 @@ def test_a_notice_ends_a_run_at_a_saved_step_and_a_lost_step_is_never_a_fresh_st
     (failure,) = lost.records("failure")
     assert failure["reason"] == "nothing_restorable"
     assert lost.records("checkpoint") == []
+
+
+def test_a_notice_that_leaves_no_time_for_a_save_ends_a_run_at_once_and_says_so(gang, tmp_path):
+    endless = TINY | {"steps": 1_000_000, "checkpoint_every": 20}
+    noticed = gang(tmp_path, 1, endless, rank_count=1)
+    noticed.wait_until(lambda: any(record["event"] == "committed" for record in noticed.records("checkpoint")))
+    notice.write(tmp_path, grace_ms=0)
+    noticed.ranks[0].send_signal(signal.SIGTERM)
+    assert noticed.exit_codes() == [EXIT_PREEMPTED], noticed.output(0)
+    told = [record for record in noticed.records("checkpoint") if record["event"] == "notice"]
+    assert len(told) == 1
+    assert told[0]["message"].startswith("it is not saved: 0.0 s are left, and a save")
+    committed = [record["step"] for record in noticed.records("checkpoint") if record["event"] == "committed"]
+    assert told[0]["step"] not in committed
+    assert latest(tmp_path)["step"] == committed[-1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.orchestrator.api.bundle import a_bundle
 from tests.orchestrator.api.people import OURS, THEIRS, add_project, add_user, caller
 from tests.orchestrator.api.rig import SPEC, Rig
 
@@ -18,10 +19,15 @@ OTHERS = {
     "POST /api/v1/link/facts",
     "POST /api/v1/link/errands",
     "POST /api/v1/ingest/{attempt_id}",
+    "GET /api/v1/ingest/{attempt_id}/code",
+    "POST /api/v1/ingest/{attempt_id}/artifacts",
 }
 """For clusters and ranks."""
 
 REASON = {"reason": "test"}
+ARCHIVE, DIGEST = a_bundle()
+RAW: dict[str, Any] = {"raw": "the bundle"}
+"""Stands for a body that is no JSON."""
 IN_PROJECT: dict[str, tuple[str, dict[str, Any] | None]] = {
     # route: (least role, body)
     "GET /api/v1/jobs/{job}": ("viewer", None),
@@ -36,15 +42,26 @@ IN_PROJECT: dict[str, tuple[str, dict[str, Any] | None]] = {
     "POST /api/v1/jobs/{job}/checkpoints/{step}/errands": ("submitter", {"kind": "verify"}),
     "POST /api/v1/jobs/{job}/checkpoints/orphans": ("submitter", None),
     "POST /api/v1/jobs/{job}/continue": ("submitter", {"set": {}}),
+    "GET /api/v1/jobs/{job}/artifacts": ("viewer", None),
+    "GET /api/v1/jobs/{job}/artifacts/{artifact}/content": ("viewer", None),
+    "GET /api/v1/jobs/{job}/artifacts/{artifact}/preview": ("viewer", None),
+    "GET /api/v1/jobs/{job}/notifications": ("viewer", None),
     "GET /api/v1/jobs/{job}/logs": ("viewer", None),
     "GET /api/v1/jobs/{job}/logs/raw": ("viewer", None),
     "GET /api/v1/jobs/{job}/ledger": ("viewer", None),
+    "GET /api/v1/jobs/{job}/why": ("viewer", None),
     "GET /api/v1/arrays/{array}": ("viewer", None),
     "GET /api/v1/projects/{project}": ("viewer", None),
     "GET /api/v1/projects/{project}/members": ("viewer", None),
     "GET /api/v1/projects/{project}/quotas": ("viewer", None),
     "GET /api/v1/projects/{project}/usage": ("viewer", None),
     "GET /api/v1/projects/{project}/secrets": ("submitter", None),
+    "GET /api/v1/projects/{project}/bundles": ("viewer", None),
+    "GET /api/v1/projects/{project}/bundles/{digest}": ("viewer", None),
+    "GET /api/v1/projects/{project}/bundles/{digest}/archive": ("viewer", None),
+    "PUT /api/v1/projects/{project}/bundles/{digest}": ("submitter", RAW),
+    "PUT /api/v1/projects/{project}/bundles/{digest}/origin": ("submitter", {"dirty": False}),
+    "DELETE /api/v1/projects/{project}/bundles/{digest}": ("admin", None),
     "POST /api/v1/jobs": ("submitter", SPEC),
     "POST /api/v1/jobs/bulk": ("submitter", {"jobs": [SPEC]}),
     "POST /api/v1/arrays": ("submitter", {"spec": SPEC, "sets": [{}]}),
@@ -75,6 +92,7 @@ FOR_ALL: dict[str, dict[str, Any] | None] = {
     "GET /api/v1/pools": None,
     "GET /api/v1/hosts": None,
     "GET /api/v1/clusters": None,
+    "GET /api/v1/maintenance": None,
     "GET /api/v1/projects": None,
     "GET /api/v1/me": None,
     "GET /api/v1/tokens": None,
@@ -92,11 +110,13 @@ FOR_GLOBAL_ADMINS: dict[str, dict[str, Any] | None] = {
     "POST /api/v1/users": {"name": "new"},
     "GET /api/v1/users/{user}": None,
     "PATCH /api/v1/users/{user}": {"admin": False},
+    "POST /api/v1/maintenance": {"name": "pool-0", "since_ms": 1, "until_ms": 9_999_999_999_999, **REASON},
+    "DELETE /api/v1/maintenance/{maintenance_id}": None,
     "POST /api/v1/pools/{pool}/{verb}": REASON,
     "POST /api/v1/slices/{slice_id}/{verb}": REASON,
     "POST /api/v1/slices/{slice_id}/hosts/{host}/{verb}": REASON,
 }
-STEPS = {route for route in IN_PROJECT if "{step}" in route or "{errand}" in route}
+STEPS = {route for route in IN_PROJECT if re.search(r"\{(step|errand|artifact)\}", route)}
 ROLES = ("viewer", "submitter", "admin")
 
 
@@ -119,7 +139,9 @@ async def objects(rig: Rig, project: str) -> Objects:
     base = f"/api/v1/projects/{project}"
     assert (await rig.user.put(f"{base}/secrets/KEY", json={"value": f"bytes-of-{project}"})).status_code == 204
     hook = await rig.user.post(f"{base}/webhooks", json={"url": "https://example.org/hook"})
+    await rig.user.put(f"{base}/bundles/{DIGEST}", **with_project(RAW, project))
     names = {
+        "digest": DIGEST,
         "job": job["id"],
         "array": array.json()["id"],
         "project": project,
@@ -128,19 +150,22 @@ async def objects(rig: Rig, project: str) -> Objects:
         "webhook": hook.json().get("id", ""),
         "pool": "pool",
         "slice_id": "pool-0",
+        "maintenance_id": "mnt_none",
         "host": "0",
         "verb": "cordon",
         "token_id": "tok_none",
         "step": "1",
         "errand": "err_none",
+        "artifact": "1",
     }
     return Objects(names)
 
 
-def with_project(body: dict[str, Any] | None, project: str) -> dict[str, Any] | None:
-    text = json.dumps(body).replace('"slices":', f'"project": "{project}", "slices":')
-    found: dict[str, Any] | None = json.loads(text)
-    return found
+def with_project(body: dict[str, Any] | None, project: str) -> dict[str, Any]:
+    """The body as a request takes it."""
+    if body is RAW:
+        return {"content": ARCHIVE, "headers": {"Content-Type": "application/gzip"}}
+    return {"json": json.loads(json.dumps(body).replace('"slices":', f'"project": "{project}", "slices":'))}
 
 
 async def test_the_table_has_every_route(rig: Rig) -> None:
@@ -160,7 +185,7 @@ async def test_each_role_may_do_what_the_table_says_and_nothing_foreign(rig: Rig
             for route, (least, body) in IN_PROJECT.items():
                 may = role is not None and ROLES.index(role) >= ROLES.index(least)
                 method, path = ours.path(route)
-                answer = await who.request(method, path, json=with_project(body, OURS))
+                answer = await who.request(method, path, **with_project(body, OURS))
                 # 409: e.g. a retry of what has not ended; 404 of steps: the job has none yet
                 allowed = answer.status_code < 400 or answer.status_code == 409 or (may and route in STEPS)
                 expected = "yes" if may else "403" if role else "404"
@@ -170,7 +195,7 @@ async def test_each_role_may_do_what_the_table_says_and_nothing_foreign(rig: Rig
                 if route.startswith("DELETE") and may:
                     ours = Objects((await renewed(rig, ours)).names)
                 method, path = theirs.path(route)
-                foreign = await who.request(method, path, json=with_project(body, THEIRS))
+                foreign = await who.request(method, path, **with_project(body, THEIRS))
                 if foreign.status_code != 404 or f"bytes-of-{THEIRS}" in foreign.text:
                     wrong.append(f"{name}: foreign {route}: {foreign.status_code} {foreign.text[:200]}")
             for route, given in FOR_GLOBAL_ADMINS.items():
@@ -197,6 +222,7 @@ async def renewed(rig: Rig, gone: Objects) -> Objects:
     await rig.user.put(f"{base}/members/{gone.names['user']}", json={"role": "viewer"})
     await rig.user.put(f"{base}/secrets/KEY", json={"value": f"bytes-of-{project}"})
     hook = await rig.user.post(f"{base}/webhooks", json={"url": "https://example.org/hook"})
+    await rig.user.put(f"{base}/bundles/{DIGEST}", **with_project(RAW, project))
     return Objects(gone.names | {"webhook": hook.json().get("id", "")})
 
 
@@ -209,6 +235,6 @@ async def test_a_token_reaches_no_further_than_its_scope(rig: Rig, scope: str, m
             if route.startswith("DELETE"):
                 continue
             method, path = ours.path(route)
-            answer = await who.request(method, path, json=with_project(body, OURS))
+            answer = await who.request(method, path, **with_project(body, OURS))
             expected = ROLES.index(may) >= ROLES.index(least)
             assert (answer.status_code != 403) is expected, f"{route}: {answer.text}"

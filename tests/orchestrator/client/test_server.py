@@ -1,5 +1,6 @@
 """The server as a process, and the client that talks to it over a socket."""
 
+import hashlib
 import stat
 import threading
 from collections.abc import Iterator
@@ -164,3 +165,19 @@ def _hold(url: str, token: str, opened: threading.Event) -> None:
                 pass
     except httpx.TransportError:
         pass
+
+
+def test_a_folder_in_a_spec_is_uploaded_once_and_the_job_names_its_digest(server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "main.py").write_text("print('from a bundle')")
+    spec = SPEC | {"program": {"command": ["python", "main.py"], "code": "code"}}
+    with server.client() as client:
+        first, again = (client.submit(spec, folder=tmp_path) for _ in range(2))
+        digest = first["spec"]["program"]["code"]
+        assert (len(digest), again["spec"]["program"]["code"]) == (64, digest)
+        [found] = client.bundles.list("default")["items"]
+        assert (found["digest"], found["files"], found["dirty"]) == (digest, 1, None)
+        assert hashlib.sha256(b"".join(client.bundles.download("default", digest))).hexdigest() == digest
+        with pytest.raises(ConflictError):
+            client.bundles.remove("default", digest)

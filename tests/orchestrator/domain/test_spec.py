@@ -3,15 +3,9 @@
 import pytest
 
 from orchestrator.domain.endings import Budget
-from orchestrator.domain.spec import (
-    MAX_ENV_BYTES,
-    Band,
-    CheckpointPolicy,
-    Program,
-    RetryPolicy,
-    SpecError,
-    duration_ms,
-)
+from orchestrator.domain.faults import SpecError
+from orchestrator.domain.program import MAX_ENV_BYTES, Program
+from orchestrator.domain.spec import Band, CheckpointPolicy, RetryPolicy, duration_ms
 from tests.builders import a_spec
 
 

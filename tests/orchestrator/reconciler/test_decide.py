@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from orchestrator.changes import Changes, JobChange
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.endings import Reason
 from orchestrator.domain.errors import IllegalTransition
 from orchestrator.domain.job import Charges, Desired, Progress, RankStarted, SliceState
@@ -296,3 +297,19 @@ def _fails_for(job_id):
         settle(desk, draft, cause)
 
     return settling
+
+
+def test_a_restarted_job_is_expected_to_take_what_is_left():
+    lost = ended(an_exit(1, lost=True))
+    report = Progress("att_job_1_1", step=9, committed_step=8, first_step_at_ms=NOW - 800, committed_at_ms=NOW - 300)
+    job = a_job(state=RUNNING, expected_runtime="1h", done_ms=100)
+    change = only(decided(a_world(job, attempts=(an_attempt(),), facts=(lost,), progress=(report,))))
+    assert (change.job.state, change.job.done_ms) == (QUEUED, 600)
+
+
+def test_a_list_of_kinds_of_capacity_is_tried_in_its_order():
+    paid, spot = a_slice("paid", capacity="on_demand", pool="paid"), a_slice("spot-0")
+    wants = a_job(capacity=(Capacity.SPOT, Capacity.ON_DEMAND))
+    assert only(decided(a_world(wants, slices=(paid, spot)))).started.slices == ("spot-0",)
+    assert only(decided(a_world(wants, slices=(paid,)))).started.slices == ("paid",)
+    assert decided(a_world(a_job(capacity=Capacity.SPOT), slices=(paid,))).jobs == ()

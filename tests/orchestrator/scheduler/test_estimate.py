@@ -7,7 +7,15 @@ import pytest
 from orchestrator.domain.endings import Reason
 from orchestrator.domain.job import Progress
 from orchestrator.domain.sharing import Project
-from orchestrator.scheduler.estimate import ends_at_ms, expected_runtime_ms, likeness, remember, restart_ms
+from orchestrator.scheduler.estimate import (
+    done_ms,
+    ends_at_ms,
+    expected_runtime_ms,
+    left_ms,
+    likeness,
+    remember,
+    restart_ms,
+)
 from orchestrator.scheduler.share import accrued, decayed, overuse
 from tests.builders import NOW, a_spec, a_stop, an_attempt
 
@@ -91,3 +99,19 @@ def test_who_neither_waits_nor_used_anything_does_not_count():
     projects = {"a": Project("a", 100.0), "idle": Project("idle", 0.0)}
     assert overuse(projects, ["a", "new"]) == {"a": 2.0, "new": 0.0}
     assert overuse({}, ["a"]) == {"a": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("expected", "done", "left"),
+    [(None, HOUR, None), (10 * HOUR, 0, 10 * HOUR), (10 * HOUR, 4 * HOUR, 6 * HOUR), (10 * HOUR, 12 * HOUR, HOUR)],
+)
+def test_what_is_left_is_what_was_expected_less_what_is_committed(expected, done, left):
+    assert left_ms(expected, done) == left
+
+
+def test_committed_work_counts_from_the_first_step_as_if_on_the_most_slices():
+    attempt = an_attempt(ordered_at_ms=NOW, chips=8)
+    report = Progress(attempt.id, first_step_at_ms=NOW + 1000, committed_at_ms=NOW + 9000)
+    assert done_ms(a_spec(), attempt, report) == 8000
+    assert done_ms(a_spec(slices="1-2*v5e:2x4"), attempt, report) == 4000
+    assert done_ms(a_spec(), attempt, Progress(attempt.id)) == 0

@@ -1,10 +1,11 @@
-"""Estimated starts, and ways out: each is true, because planning with it starts the job."""
+"""Estimated starts, and ways out: each is true, because planning with it starts the job; and both as one survey."""
 
 import pytest
 
 from orchestrator.domain.sharing import Quota
 from orchestrator.domain.spec import Band
 from orchestrator.scheduler.forecast import forecast
+from orchestrator.scheduler.outlook import Survey
 from orchestrator.scheduler.policy import EASY
 from orchestrator.scheduler.snapshot import Array
 from orchestrator.scheduler.ways_out import ways_out
@@ -96,3 +97,40 @@ def test_each_way_out_is_offered_where_it_helps(things, fields, says):
 def test_no_way_out_is_offered_that_would_not_help():
     both = a_snapshot(wants("a", after=("x",)), offer("s0", free=False), quotas=(Quota("default", limit_chips=4),))
     assert ways(both) == []
+
+
+def test_a_survey_tells_of_all_that_wait_how_far_it_has_looked():
+    jobs = wants("a", at=1, runtime_ms=HOUR), wants("b", at=2, runtime_ms=HOUR), wants("never", "v5p:4x4x8", at=3)
+    survey = Survey(a_snapshot(*jobs, offer("s0"), runs("r", "s0", NOW + HOUR), policy=EASY))
+    assert [(o.start, o.not_before_ms) for o in survey.outlooks({})] == [(None, NOW)] * 3
+    ahead = survey.look_ahead()
+    next(ahead), next(ahead)
+    first, second, never = survey.outlooks({})
+    assert (first.start.at_ms, second.not_before_ms, never.not_before_ms) == (NOW + HOUR, NOW + HOUR, NOW + HOUR)
+    list(ahead)
+    first, second, never = survey.outlooks({})
+    assert (second.start.at_ms, never.start, never.not_before_ms) == (NOW + 2 * HOUR, None, None)
+    assert [o.place for o in (first, second, never)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("things", "fields", "kind", "counts"),
+    [
+        ([wants("a", "2*v5e:2x4"), offer("s0")], {}, "no_such_slices", {"needed": 2, "of_shape": 1, "free": 1}),
+        ([wants("a"), offer("s0", free=False)], {}, "busy", {"needed": 1, "of_shape": 1, "free": 0}),
+        ([wants("a", after=("x", "y"))], {}, "unfinished", {"jobs": 2}),
+        ([wants("a", array=Array("n", 1)), runs("r", "s1", array=Array("n", 1))], {}, "array_full", {"at_once": 1}),
+        (
+            [wants("a"), offer("s0")],
+            {"quotas": (Quota("default", limit_chips=4),)},
+            "over_limit",
+            {"limit_chips": 4, "used_chips": 0, "wants_chips": 8},
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_reasons_carry_their_numbers(things, fields, kind, counts):
+    (outlook,) = Survey(a_snapshot(*things, **fields)).outlooks({})
+    found = outlook.blockers[0]
+    assert found.kind == kind
+    assert counts.items() <= dict(found.counts).items()

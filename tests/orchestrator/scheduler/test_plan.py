@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.spec import Band, Capacity
+from orchestrator.domain.capacity import Capacity
+from orchestrator.domain.spec import Band
 from orchestrator.scheduler.fit import MisfitKind
 from tests.scheduling import offer, placed, planned, wants
 

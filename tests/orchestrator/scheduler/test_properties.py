@@ -6,8 +6,9 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.sharing import Health, Project, Quota, Window
-from orchestrator.domain.spec import Band, Capacity
+from orchestrator.domain.spec import Band
 from orchestrator.scheduler.plan import plan
 from orchestrator.scheduler.policy import POLICIES
 from orchestrator.scheduler.snapshot import Array, Snapshot

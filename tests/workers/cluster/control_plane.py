@@ -11,11 +11,15 @@ from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from orchestrator.protocol import (
+    ARTIFACTS_POST,
+    ARTIFACTS_REPLY,
     FACTS_POST,
     INGEST_POST,
     INGEST_REPLY,
     ORDERS,
     VERSION,
+    ArtifactOffset,
+    ArtifactsReply,
     Chunk,
     Fact,
     FactBody,
@@ -51,6 +55,13 @@ class ControlPlane:
         """Attempts whose spools get 409."""
         self.posts: list[tuple[Chunk, ...]] = []
         """What was taken in, post by post."""
+        self.code: dict[str, bytes] = {}
+        """The archive that each attempt's job runs; 404 for others."""
+        self.code_asked = 0
+        self.artifacts: defaultdict[tuple[str, int, str, int, int], bytearray] = defaultdict(bytearray)
+        self.skipped: list[tuple[int, str, str]] = []
+        self.appetite = 1 << 30
+        """How many bytes of a file are taken at once."""
         self.foreign: bytes | None = None
         """What a foreign process on this address answers to everything, with 200."""
         self.away = False
@@ -137,6 +148,28 @@ class ControlPlane:
             self._changed.notify_all()
         return bytes(INGEST_REPLY.dump_json(IngestReply(tuple(offsets))))
 
+    def take_artifacts(self, attempt_id: str, body: bytes) -> bytes:
+        """Files by (attempt, rank, path, size, time); what was not sent, with why, in `skipped`."""
+        offsets = []
+        with self._changed:
+            post = ARTIFACTS_POST.validate_json(body)
+            self.skipped += [(one.rank, one.path, one.why) for one in post.skipped]
+            for one in post.chunks:
+                stored = self.artifacts[attempt_id, one.rank, one.path, one.size, one.modified_ns]
+                if one.offset == len(stored):
+                    stored.extend(base64.b64decode(one.data)[: self.appetite])
+                offsets.append(ArtifactOffset(one.rank, one.path, one.size, one.modified_ns, len(stored)))
+        return bytes(ARTIFACTS_REPLY.dump_json(ArtifactsReply(tuple(offsets))))
+
+    def files(self, attempt_id: str) -> dict[tuple[int, str], bytes]:
+        """The files that are whole, each rank's newest version."""
+        found = sorted(self.artifacts.items(), key=lambda one: one[0][-1])
+        return {
+            (rank, path): bytes(data)
+            for (attempt, rank, path, size, _), data in found
+            if attempt == attempt_id and len(data) == size
+        }
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         plane = self
 
@@ -145,11 +178,21 @@ class ControlPlane:
 
             def do_GET(self) -> None:
                 url = urlsplit(self.path)
+                if url.path.endswith("/code"):
+                    return self._code(url.path.split("/")[-2])
                 if self.headers["Authorization"] != f"Bearer {plane.token}":
                     return self._answer(401)
                 assert url.path == "/api/v1/link/orders"
                 orders = plane.orders_after(int(parse_qs(url.query)["revision"][0]))
                 return self._answer(204) if orders is None else self._answer(200, orders)
+
+            def _code(self, attempt_id: str) -> None:
+                plane.code_asked += 1
+                if plane.away:
+                    return self._answer(503)
+                mine = self.headers["Authorization"] == f"Bearer token-of-{attempt_id}"
+                archive = plane.code.get(attempt_id) if mine else None
+                return self._answer(404) if archive is None else self._answer(200, archive)
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -159,11 +202,13 @@ class ControlPlane:
                     return self._answer(200, plane.foreign)
                 if self.path == "/api/v1/link/facts":
                     return self._answer(200, plane.take_facts(body))
-                attempt_id = self.path.removeprefix("/api/v1/ingest/")
+                attempt_id = self.path.removeprefix("/api/v1/ingest/").removesuffix("/artifacts")
                 if self.headers["Authorization"] != f"Bearer token-of-{attempt_id}":
                     return self._answer(403)
                 if attempt_id in plane.refused:
                     return self._answer(409)
+                if self.path.endswith("/artifacts"):
+                    return self._answer(200, plane.take_artifacts(attempt_id, body))
                 taken = plane.take_streams(attempt_id, body)
                 return self._answer(409) if taken is None else self._answer(200, taken)
 

@@ -56,14 +56,15 @@ class Rig:
 
 
 def an_order(
-    attempt_id: str, slice_id: str, *command: str, stop: StopOrder | None = None, **variables: str
+    attempt_id: str, slices: str | tuple[str, ...], *command: str, stop: StopOrder | None = None, **variables: str
 ) -> RunOrder:
+    on = (slices,) if isinstance(slices, str) else slices
     return RunOrder(
         epoch=1,
         job_id=JobId(f"job-of-{attempt_id}"),
         attempt_id=AttemptId(attempt_id),
         number=1,
-        slices=(SliceId(slice_id),),
+        slices=tuple(map(SliceId, on)),
         program=ProgramOrder(builtin=None, config_json=None, command=command),
         env_vars=variables,
         checkpoint=CheckpointOrder("", None),

@@ -1,5 +1,7 @@
 """Orders and what is seen, to actions: one table."""
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.domain.ids import SliceId
@@ -15,6 +17,7 @@ from workers.cluster.converge import (
     SliceSeen,
     Start,
     Stop,
+    TakeBack,
     converge,
 )
 from workers.slice.messages import Phase, SupervisorState
@@ -23,7 +26,9 @@ BUILD = "build-2"
 A, B = an_order("a", "s"), an_order("b", "s")
 STOP = StopOrder("cancelled", 5_000)
 STOPPING = an_order("a", "s", stop=STOP)
-TWO_SLICES = RunOrder(1, A.job_id, A.attempt_id, 1, (SliceId("s"), SliceId("t")), A.program, {}, A.checkpoint, "token")
+TWO_SLICES = replace(A, slices=(SliceId("s"), SliceId("t")))
+T_FIRST = replace(A, slices=(SliceId("t"), SliceId("s")))
+LOST_T = ReportLost("t", T_FIRST)  # nobody knows t here
 
 
 def up(
@@ -34,8 +39,9 @@ def up(
     settled: bool = True,
     build: str = BUILD,
     slice_id: str = "s",
+    lent: str | None = None,
 ) -> SliceSeen:
-    state = SupervisorState("i", build, phase, running, ended, settled)
+    state = SupervisorState("i", build, phase, running, ended, settled, lent)
     return SliceSeen(slice_id, whole=True, presence=Presence.ANSWERS, state=state)
 
 
@@ -66,7 +72,29 @@ CASES: dict[str, tuple[tuple[RunOrder, ...], SliceSeen | None, tuple[Action, ...
     "an idle supervisor of another build is released": ((), up(build="1"), (Release("s", "it runs another build"),)),
     "a busy one of another build goes on": ((A,), up("a", build="1"), ()),
     "one of another build that still has something to tell is kept": ((), up(build="1", settled=False), ()),
-    "the first slice leads an attempt on several": ((TWO_SLICES,), up(slice_id="t"), (ReportLost("s", TWO_SLICES),)),
+    "the first slice is given an attempt on several": ((TWO_SLICES,), up(), (Start("s", TWO_SLICES),)),
+    "another slice of it is not, nor is it released for a new build": (
+        (T_FIRST,),
+        up(build="1"),
+        (ReportLost("t", T_FIRST),),
+    ),
+    "the loss of another slice of it is for the first to report": (
+        (T_FIRST,),
+        without(Presence.GONE),
+        (LOST_T,),
+    ),
+    "a slice that is lent to what is ordered is left alone": (
+        (T_FIRST,),
+        up(lent="a", settled=False),
+        (LOST_T,),
+    ),
+    "one that is lent to what is not wanted any more is taken back": ((), up(lent="a"), (TakeBack("s", "a"),)),
+    "one that is lent starts nothing until it was taken back": ((B,), up(lent="a"), (TakeBack("s", "a"),)),
+    "the first slice of several is lost without a supervisor": (
+        (TWO_SLICES,),
+        up(slice_id="t"),
+        (ReportLost("s", TWO_SLICES),),
+    ),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.emulated import until
 from workers.host.agent import Agent
 from workers.host.leftovers import KEEP_S
 from workers.host.messages import HostOrder
@@ -37,6 +38,8 @@ def test_what_a_live_rank_was_started_for_stays(tmp_path: Path) -> None:
     marks = {"PODWRIGHT_ATTEMPT_ID": "live", "PODWRIGHT_JOB_ID": "its-job"}
     rank = subprocess.Popen(["sleep", "600"], env=marks | {"PATH": os.environ["PATH"]})
     try:
+        environment = Path(f"/proc/{rank.pid}/environ")
+        until(lambda: environment.read_bytes() or None, "the kernel shows it: just after exec it is empty")
         Agent(HostOrder("slice", 0, 4, True, str(tmp_path)))
     finally:
         rank.kill()

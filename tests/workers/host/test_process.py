@@ -128,7 +128,6 @@ def test_end_kills_a_tree_that_ignores_sigterm(tmp_path: Path) -> None:
     assert not psutil.pid_exists(grandchild)
 
 
-@pytest.mark.long  # once, on busy cores, the program was seen to end by a signal instead: to be explained
 def test_terminate_lets_the_program_choose_its_exit(tmp_path: Path) -> None:
     code = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(9)); open('ready', 'w'); time.sleep(600)"
     rank = launch(tmp_path, *python(code))
@@ -136,6 +135,20 @@ def test_terminate_lets_the_program_choose_its_exit(tmp_path: Path) -> None:
     rank.terminate()
     found = ended(rank)
     assert (found.exit_code, found.ordered) == (9, True)
+
+
+def test_terminate_is_one_signal_since_a_second_would_kill_a_program_that_is_leaving(tmp_path: Path) -> None:
+    code = (
+        "import signal, sys\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {15})\n"
+        "open('ready', 'w')\n"
+        "signal.sigwait({15})\n"
+        "sys.exit(9 if signal.sigtimedwait({15}, 0.5) is None else 8)"
+    )
+    rank = launch(tmp_path, *python(code))
+    until(lambda: (tmp_path / "cwd" / "ready").exists() or None, "the signal is awaited")
+    rank.terminate()
+    assert ended(rank).exit_code == 9
 
 
 def test_what_outlives_a_killed_shim_is_found_by_its_marker(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def _attempt(order: dict[str, Any], rank: int) -> None:
         "job", f"a{number}", number, rank, order.get("rank_count", 1), "slice", str(rank),
         order.get("coordinator", "127.0.0.1:1"), spool, checkpoint_root=order["root"],
         committed_step=order.get("committed_step"), checkpoint_origin=order.get("origin"),
+        save_deadline_ms=order.get("save_deadline_ms"),
     )  # fmt: skip
     reporter = Reporter(Spool(spool), rank)
     try:

@@ -21,7 +21,7 @@ from workers.rank.committer import Committer, Save
 from workers.rank.progress import Reporter, Spool
 from workers.storage import open_storage
 root = Path(sys.argv[1])
-committer = Committer(open_storage(str(root)), 1, "a", Reporter(Spool(root / "spool"), 0), lambda: None)
+committer = Committer(open_storage(str(root)), 1, "a", Reporter(Spool(root / "spool"), 0), lambda _: None)
 committer.take(Save(step=int(sys.argv[2]), step_at_ms=0, started=time.monotonic(), blocked_ms=0))
 committer.close()
 """
@@ -44,9 +44,9 @@ def test_saves_are_committed_in_order_and_nothing_is_deleted(tmp_path):
     latest.claim(open_storage(str(tmp_path)), 1, "a")
     spool = tmp_path / "spool"
 
-    def finish_late():
+    def finish_late(step):
         # Orbax says that it is done only when asked: the folder of step 30 appears while the committer waits.
-        a_finished_save(tmp_path, 1, 30)
+        a_finished_save(tmp_path, 1, step)
 
     for step in (10, 20):
         a_finished_save(tmp_path, 1, step)
@@ -79,8 +79,31 @@ def test_a_superseded_process_ends_with_that_reason_and_commits_nothing(tmp_path
     assert not (tmp_path / "1" / "10.manifest.json").exists()
 
 
-def test_a_save_that_left_no_folder_ends_the_process_as_storage_unavailable(tmp_path):
+def test_a_save_that_left_no_folder_is_told_and_does_not_end_the_process(tmp_path):
     latest.claim(open_storage(str(tmp_path)), 1, "a")
     code, record = committed_by_a_process(tmp_path, 10)
+    assert (code, record["event"], record["step"]) == (0, "save_failed", 10)
+    assert record["message"] == f"{tmp_path}: the save of step 10 failed, and left no committed folder"
+
+
+def test_a_failed_save_tells_what_went_wrong_and_the_next_one_is_committed(tmp_path):
+    latest.claim(open_storage(str(tmp_path)), 1, "a")
+    spool = tmp_path / "spool"
+    faults = {10: OSError("no space left")}
+    committer = Committer(open_storage(str(tmp_path)), 1, "a", Reporter(Spool(spool), 0), faults.get)
+    a_finished_save(tmp_path, 1, 20)
+    for step in (10, 20):
+        committer.take(Save(step, step_at_ms=step, started=time.monotonic(), blocked_ms=4))
+    committer.close()
+    failed, committed = map(json.loads, spool.read_text().splitlines())
+    assert (failed["event"], failed["message"].endswith("failed: OSError: no space left")) == ("save_failed", True)
+    assert (committed["event"], committed["step"]) == ("committed", 20)
+    assert (committer.last_failure, committer.pending) == (None, False)
+    assert committer.longest_s is not None
+
+
+def test_an_attempt_whose_claim_is_lost_ends(tmp_path):
+    a_finished_save(tmp_path, 1, 10)
+    code, record = committed_by_a_process(tmp_path, 10)
     assert (code, record["reason"]) == (1, "storage_unavailable")
-    assert record["message"] == "the save of step 10 ended without a committed folder"
+    assert record["message"].endswith("LATEST lost attempt 1's claim")

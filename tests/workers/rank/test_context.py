@@ -34,8 +34,11 @@ def test_the_optional_variables_are_read():
             "PODWRIGHT_CONFIG": "/c.json",
             "PODWRIGHT_CHECKPOINT_ROOT": "/ckpt",
             "PODWRIGHT_CHECKPOINT_EVERY_STEPS": "25",
+            "PODWRIGHT_SAVE_DEADLINE_MS": "60000",
+            "PODWRIGHT_NOTICE": "/run/notice.json",
         }
     )
+    assert (context.save_deadline_ms, context.notice) == (60_000, Path("/run/notice.json"))
     assert (context.config, context.checkpoint_root) == (Path("/c.json"), "/ckpt")
     assert context.checkpoint_every_steps == 25
 

@@ -16,6 +16,7 @@ from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 from workers.slice.gang import Gang, GangPhase
 
 ATTEMPT = AttemptId("attempt-1")
+SLICE = SliceId("s")
 
 
 @dataclass
@@ -23,6 +24,7 @@ class PlayedHost:
     """A host whose agent does what the test says. Every signal that it was sent is kept."""
 
     info: HostInfo
+    slice_id: SliceId = SLICE
     lost: str | None = None
     status: HostStatus | None = None
     last_sign_ms: int = 500
@@ -36,7 +38,7 @@ class PlayedHost:
     def launched(self) -> Launched | str | None:
         return self.outcome
 
-    def terminate(self, attempt_id: str) -> None:
+    def terminate(self, attempt_id: str, grace_ms: int) -> None:
         self.signals.append("TERM")
 
     def end(self, attempt_id: str) -> None:
@@ -81,16 +83,35 @@ class PlayedStreams:
         return self.quiet
 
 
+@dataclass
+class PlayedCode:
+    there: bool = False
+    trouble: str | None = None
+    unwanted: bool = False
+
+    def ready(self) -> bool:
+        return self.there
+
+    def give_up(self) -> None:
+        self.unwanted = True
+
+
 class Play:
     """A gang of two ranks with its stage; `step` lets time pass first."""
 
-    def __init__(self) -> None:
+    def __init__(self, code: PlayedCode | None = None) -> None:
         self.hosts = [PlayedHost(HostInfo(host, f"node-{host}", "127.0.0.1", 4)) for host in range(2)]
         self.streams = PlayedStreams()
         self.facts: list[FactBody] = []
         self.ms = 0
         self.gang = Gang(
-            an_order(), self.hosts, self.streams, self.facts.append, now_ms=lambda: self.ms, ticks_ms=lambda: self.ms
+            an_order(),
+            self.hosts,
+            self.streams,
+            self.facts.append,
+            now_ms=lambda: self.ms,
+            ticks_ms=lambda: self.ms,
+            code=code,
         )
         self.gang.launch("127.0.0.1:23000")
 

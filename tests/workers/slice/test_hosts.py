@@ -3,6 +3,7 @@
 import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayTaskError
 
+from orchestrator.domain.ids import SliceId
 from orchestrator.protocol import HostInfo
 from workers.slice import hosts
 from workers.slice.hosts import SILENCE_S, Host
@@ -18,7 +19,7 @@ class Played:
         monkeypatch.setattr(hosts, "ray", self)
         monkeypatch.setattr(hosts.time, "monotonic", lambda: self.now)
 
-    def __call__(self, _: object) -> object:
+    def __call__(self, *_: object) -> object:
         return self
 
     def wait(self, references: list[object], timeout: float) -> tuple[list[object], list[object]]:
@@ -29,7 +30,7 @@ class Played:
 
 
 def observed(played: Played) -> Host:
-    host = Host(played, HostInfo(1, "node", "127.0.0.1", 4))
+    host = Host(played, HostInfo(1, "node", "127.0.0.1", 4), SliceId("s"))
     for _ in range(4):
         host.observe("a", frozenset())
         played.now += SILENCE_S / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from orchestrator.domain.spec import SpecError
+from orchestrator.domain.faults import SpecError
 
 
 def positive(config: object, *names: str) -> None:

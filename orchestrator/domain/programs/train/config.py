@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.programs.train.checks import not_negative, positive
 from orchestrator.domain.programs.train.data import DataConfig, Source, Tokenizer
 from orchestrator.domain.programs.train.mesh import MeshConfig
 from orchestrator.domain.programs.train.model import ModelConfig
 from orchestrator.domain.programs.train.optimizer import OptimizerConfig
-from orchestrator.domain.spec import STRICT, SpecError
 
 
 @dataclass(frozen=True, slots=True)

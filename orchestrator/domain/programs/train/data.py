@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.programs.train.checks import fraction, positive
-from orchestrator.domain.spec import STRICT, SpecError
 
 
 class Source(Enum):
