@@ -63,3 +63,13 @@ async def test_a_glance_has_the_outline_of_a_curve_and_when_its_steps_will_be_do
     assert glance["last_step_at_ms"] == 2_000_000
     other = (await rig.user.get("/api/v1/jobs/glances", params={"id": job["id"], "series": "nothing"})).json()
     assert other["items"][0]["steps"] == []
+
+
+async def test_occupancy_says_who_holds_which_slices_of_the_jobs_that_one_sees(rig: Rig) -> None:
+    job = await rig.running()
+    await add_project(rig, "theirs")
+    await add_user(rig, "ann", "viewer", "theirs")
+    (stay,) = (await rig.user.get("/api/v1/occupancy")).json()["items"]
+    assert (stay["job_id"], stay["slices"], stay["until_ms"]) == (job["id"], ["pool-0"], None)
+    async with await caller(rig, "ann") as ann:
+        assert (await ann.get("/api/v1/occupancy")).json()["items"] == []

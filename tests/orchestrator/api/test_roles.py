@@ -89,6 +89,7 @@ FOR_ALL: dict[str, dict[str, Any] | None] = {
     "GET /api/v1/events": None,
     "GET /api/v1/events/stream": None,
     "GET /api/v1/slices": None,
+    "GET /api/v1/occupancy": None,
     "GET /api/v1/pools": None,
     "GET /api/v1/hosts": None,
     "GET /api/v1/clusters": None,
