@@ -18,12 +18,10 @@ PAGES: Final = (
     "/sign-in",
     "/jobs",
     "/jobs/{job}",
-    "/compare",
     "/queue",
     "/fleet",
     "/usage",
     "/admin",
-    "/submit",
 )
 """Addresses that the application itself draws; all others are not found."""
 

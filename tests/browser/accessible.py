@@ -15,5 +15,5 @@ def assert_accessible(page: Page, axe: str, where: str) -> None:
     session = page.context.new_cdp_session(page)
     session.send("Runtime.evaluate", {"expression": f"{axe}; void 0"})
     found = page.evaluate(_ASK)
-    print(f"\naxe on {where}: {found['passes']} rules passed, {len(found['violations'])} places violate one")
+    print(f"\naxe on {where}: {found['passes']} rules passed, {len(found['violations'])} places violate one", *found["violations"])
     assert found["violations"] == []

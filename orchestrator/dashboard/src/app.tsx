@@ -9,8 +9,13 @@ import { SignIn } from "./pages/sign-in";
 import { Empty } from "./parts/parts";
 import { Shell } from "./shell";
 
+const Admin = lazy(() => import("./pages/admin/admin"));
+const Fleet = lazy(() => import("./pages/fleet/fleet"));
 const Jobs = lazy(() => import("./pages/jobs/jobs"));
 const Job = lazy(() => import("./pages/job/job"));
+const Overview = lazy(() => import("./pages/overview/overview"));
+const Queue = lazy(() => import("./pages/queue/queue"));
+const Usage = lazy(() => import("./pages/usage/usage"));
 
 export function App() {
   const token = useSyncExternalStore(session.subscribe, session.token);
@@ -30,14 +35,16 @@ function SignedIn() {
     <Shell>
       <Suspense fallback={null}>
         <Switch>
-          <Route path="/">
-            <Redirect to="/jobs" replace />
-          </Route>
+          <Route path="/" component={Overview} />
           <Route path="/sign-in">
-            <Redirect to="/jobs" replace />
+            <Redirect to="/" replace />
           </Route>
           <Route path="/jobs" component={Jobs} />
           <Route path="/jobs/:job" component={Job} />
+          <Route path="/queue" component={Queue} />
+          <Route path="/fleet" component={Fleet} />
+          <Route path="/usage" component={Usage} />
+          <Route path="/admin" component={Admin} />
           <Route component={Nowhere} />
         </Switch>
       </Suspense>

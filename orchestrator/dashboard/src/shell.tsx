@@ -1,18 +1,24 @@
 /** The bar on top, the keys that work everywhere, and the page below. */
 
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { Link, useLocation } from "wouter";
-import { body, http } from "./api/client";
 import { live } from "./api/live";
 import { session } from "./api/session";
 import icon from "./icon.svg";
 import { type Keys, useKeys } from "./parts/keys";
+import { useMe } from "./parts/me";
 import { Dialog } from "./parts/parts";
 import { setTheme, useTheme } from "./parts/theme";
 import { Toasts } from "./parts/toasts";
 
-const PAGES = [{ path: "/jobs", name: "Jobs", key: "j" }] as const;
+const PAGES = [
+  { path: "/", name: "Overview", key: "o" },
+  { path: "/jobs", name: "Jobs", key: "j" },
+  { path: "/queue", name: "Queue", key: "q" },
+  { path: "/fleet", name: "Fleet", key: "f" },
+  { path: "/usage", name: "Usage", key: "u" },
+  { path: "/admin", name: "Admin", key: "a" },
+] as const;
 
 const KEYS_HELP: [string[], string][] = [
   [["/"], "search"],
@@ -25,10 +31,6 @@ const KEYS_HELP: [string[], string][] = [
 ];
 
 const GO_MS = 1_500;
-
-export function useMe() {
-  return useQuery({ queryKey: ["me"], queryFn: () => body(http.GET("/api/v1/me")), staleTime: 60_000 });
-}
 
 export function Shell({ children }: { children: ReactNode }) {
   const [path, go] = useLocation();
@@ -45,7 +47,7 @@ export function Shell({ children }: { children: ReactNode }) {
   };
   useKeys(keys);
   useGoing(goes, go);
-  const here = PAGES.find((page) => path.startsWith(page.path));
+  const here = PAGES.find((page) => (page.path === "/" ? path === "/" : path.startsWith(page.path)));
   useEffect(() => {
     document.title = here ? `${here.name} · Podwright` : "Podwright";
   }, [here]);

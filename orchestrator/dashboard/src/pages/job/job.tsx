@@ -7,6 +7,7 @@ import { bytes, chipHours, count, moment, percent, soon, span } from "../../form
 import { useAddress } from "../../parts/address";
 import { Empty, State, Trouble, useNow, When } from "../../parts/parts";
 import "../../styles/job.css";
+import "../../styles/fleet.css";
 import { Actions } from "./actions";
 import { Stack, TimeAxis, ZoomBar } from "./axis";
 import { Chart } from "./chart";
@@ -16,6 +17,7 @@ import { Lanes } from "./lanes";
 import { Logs } from "./logs";
 import { SpecYaml } from "./spec";
 import { AttemptTorus } from "./torus";
+import { WhyCard } from "./why";
 
 const FIRST_SHOWN = ["loss", "train/loss", "eval/loss", "step_time_s", "grad_norm", "tokens_per_s", "mfu"];
 const SHOWN_AT_FIRST = 4;
@@ -52,11 +54,7 @@ function Shown({ job }: { job: JobType }) {
     <div className="page job">
       <Head job={job} now={now} checkpoints={checkpoints} />
       {job.state !== "SUCCEEDED" && <FailureCard job={job} attempts={attempts} />}
-      {(job.state === "QUEUED" || job.state === "BLOCKED" || job.state === "HELD") && job.message && (
-        <section className="note warn" aria-label="Why it waits">
-          <strong>Not yet:</strong> {job.message}
-        </section>
-      )}
+      <WhyCard job={job} />
       <Facts job={job} ledger={ledger} now={now} />
       <TimeAxis whole={whole}>
         <section className="card" aria-label="What happened">
@@ -257,7 +255,7 @@ function Below({ job, attempts, events, checkpoints }: BelowProps) {
   const tab: Tab = named ?? "Output";
   return (
     <section className="card below">
-      <header className="tabs" role="tablist" aria-label="More of the job">
+      <div className="tabs" role="tablist" aria-label="More of the job">
         {TABS.map((one) => (
           <button
             key={one}
@@ -271,7 +269,7 @@ function Below({ job, attempts, events, checkpoints }: BelowProps) {
             {one}
           </button>
         ))}
-      </header>
+      </div>
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`}>
         {tab === "Output" && (
           <Logs
