@@ -17,6 +17,7 @@ new_enough() {
 if ! new_enough; then
   export PATH="$bin:$PATH"
   new_enough || "$bin/uv" pip install --quiet --python "$bin/python" --require-hashes -r ../../requirements-node.lock
+  hash -r  # an older node has been found before
   new_enough || { echo "Node 20.19 or newer is needed" >&2; exit 1; }
 fi
 
