@@ -12,8 +12,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Discriminator, TypeAdapter
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
-from orchestrator.domain.incident import RankExit
+from orchestrator.domain.incident import Overdue, RankExit
 from orchestrator.domain.job import RankStarted
+from orchestrator.domain.patience import NO_LIMITS, Limits
 
 VERSION: Final = 1
 
@@ -73,6 +74,8 @@ class RunOrder:
     stop: StopOrder | None = None
     impossible: str | None = None
     """Why it cannot run as its job says: it is not started, and reported as `invalid_program`."""
+    limits: Limits = NO_LIMITS
+    """How long each phase may go without progress; the supervisor measures, whether or not we can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class Orders:
     epoch: int
     runs: tuple[RunOrder, ...]
     errands: tuple[ErrandOrder, ...] = ()
+    checkpoint_root: str = ""
+    """Below which all jobs' folders lie: the cluster tries now and then whether it can write there."""
 
 
 # ------------------------------------------------------------------------------------------------------------- facts up
@@ -153,7 +158,8 @@ class GangEnded:
     """All processes of the attempt are gone, save those on lost hosts. Reported once, kept until acknowledged.
 
     `trouble` is set when the gang ended for a cause that no rank's exit shows (`slice_lost`, `launch_failed`,
-    `port_clash`) or, for an ordered end, to the stop order's reason. `last_sign_at_ms` is of a lost host.
+    `port_clash`, `stalled`, `init_timeout`, `preempted`) or, for an ordered end, to the stop order's reason.
+    `last_sign_at_ms` is of a lost host. `overdue` belongs to `stalled` and `init_timeout`.
     """
 
     kind: Literal["gang_ended"]
@@ -164,6 +170,7 @@ class GangEnded:
     detected_at_ms: int
     drained_at_ms: int
     last_sign_at_ms: int | None = None
+    overdue: Overdue | None = None
 
 
 FactBody = Annotated[SliceUp | SliceDown | GangReady | GangEnded, Discriminator("kind")]
@@ -191,12 +198,24 @@ class ErrandDone:
     id: str
     ok: bool
     message: str
+    finding: Literal["damaged", "newest", "nothing"] | None = None
+    """Of a verify: the step is damaged and was set aside. Of a deletion: LATEST names the step, so it stays. Of a
+    search for orphans: there is nothing to tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrandsPost:
     version: int
     done: tuple[ErrandDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePost:
+    """What a cluster found when it tried to write below the checkpoints' root; `fault` is None when it could."""
+
+    version: int
+    root: str
+    fault: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +309,7 @@ ARTIFACTS_REPLY: Final = TypeAdapter(ArtifactsReply)
 ORDERS: Final = TypeAdapter(Orders)
 FACTS_POST: Final = TypeAdapter(FactsPost)
 ERRANDS_POST: Final = TypeAdapter(ErrandsPost)
+STORAGE_POST: Final = TypeAdapter(StoragePost)
 FACTS_REPLY: Final = TypeAdapter(FactsReply)
 INGEST_POST: Final = TypeAdapter(IngestPost)
 INGEST_REPLY: Final = TypeAdapter(IngestReply)

@@ -117,7 +117,7 @@ async def delete(job: str, step: int, who: User, deps: WithDeps, attempt: Number
     async with deps.database.write() as tx:
         found = await mine(tx, who, job, None)
         saved = await registry.find(tx, found.id, step, attempt)
-        newest = next(one for one in await registry.registry(tx, found.id) if one.state == "committed")
+        newest = next((one for one in await registry.registry(tx, found.id) if one.state == "committed"), None)
         await commands.delete(tx, saved, newest, deps.new_id, deps.clock.now_ms())
         return await _view_of(tx, who, found, saved, deps.clock.now_ms())
 
@@ -144,8 +144,7 @@ async def collect_orphans(job: str, who: User, deps: WithDeps) -> ErrandView:
     """Have what dead attempts left uncommitted deleted, after its age limit; foreign objects are only reported."""
     async with deps.database.write() as tx:
         found = await mine(tx, who, job, None)
-        newest = f"{found.attempts}/0"
-        (errand,) = await errand_commands.ask(tx, found.id, "orphans", [newest], deps.new_id, deps.clock.now_ms())
+        errand = await commands.ask_for_orphans(tx, found, deps.new_id, deps.clock.now_ms())
         return ErrandView.model_validate(await errand_queries.get(tx, errand))
 
 

@@ -10,7 +10,16 @@ from orchestrator.api.deps import Deps, WithDeps
 from orchestrator.api.orders import orders_of
 from orchestrator.domain.errors import Conflict
 from orchestrator.domain.ids import ClusterId
-from orchestrator.protocol import ERRANDS_POST, FACTS_POST, FACTS_REPLY, ORDERS, VERSION, FactsPost, FactsReply
+from orchestrator.protocol import (
+    ERRANDS_POST,
+    FACTS_POST,
+    FACTS_REPLY,
+    ORDERS,
+    STORAGE_POST,
+    VERSION,
+    FactsPost,
+    FactsReply,
+)
 from orchestrator.store.commands import errands as errand_commands
 from orchestrator.store.commands import fleet as commands
 from orchestrator.store.queries import fleet
@@ -51,6 +60,18 @@ async def post_errands(cluster: OfCluster, request: Request, deps: WithDeps) -> 
         raise Conflict(f"this server speaks version {VERSION} of the protocol, not {post.version}")
     async with deps.database.write() as tx:
         await errand_commands.take_in(tx, cluster, post.done, deps.clock.now_ms())
+    return Response(status_code=204)
+
+
+@router.post("/storage", status_code=204)
+async def post_storage(cluster: OfCluster, request: Request, deps: WithDeps) -> Response:
+    """Whether the cluster can write checkpoints. What it says of another root than ours is out of date."""
+    post = await read_wire(request, STORAGE_POST, MIB)
+    if post.version != VERSION:
+        raise Conflict(f"this server speaks version {VERSION} of the protocol, not {post.version}")
+    if post.root == deps.checkpoint_root:
+        async with deps.database.write() as tx:
+            await commands.note_storage(tx, cluster, post.fault, deps.clock.now_ms())
     return Response(status_code=204)
 
 

@@ -1,4 +1,5 @@
-"""Retention, every half minute: steps that no policy keeps any more are given to their clusters to delete."""
+"""Retention, every half minute: steps that no policy keeps any more are given to their clusters to delete, and what
+dead attempts left is looked for."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import structlog
 from orchestrator.clock import Clock
 from orchestrator.domain.errors import Unavailable
 from orchestrator.domain.ids import NewId
-from orchestrator.store.commands.checkpoints import sweep
+from orchestrator.store.commands.checkpoints import sweep, sweep_orphans
 from orchestrator.store.database import Database
 
 EVERY_MS: Final = 30_000
@@ -29,8 +30,9 @@ async def keep_retention(
         try:
             async with database.write() as tx:
                 asked = await sweep(tx, new_id, clock.now_ms())
+                await sweep_orphans(tx, new_id, clock.now_ms())
         except Unavailable as error:
-            log.warning("retention found no database", error=str(error))
+            log.warning("retention found no database", why=error.why)
         except Exception:  # a defect here must not take the server with it
             log.exception("retention failed")
         else:

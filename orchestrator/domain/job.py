@@ -185,6 +185,8 @@ class Cluster:
 
     id: ClusterId
     seen_at_ms: int
+    storage_fault: str | None = None
+    """Why it cannot write checkpoints, as its newest probe found; None: it can, or has not tried yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,23 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from orchestrator.domain.capacity import Capacity, check_kinds
 from orchestrator.domain.endings import Budget
 from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
 from orchestrator.domain.notify import MAX_NOTIFIED, Notify
+from orchestrator.domain.patience import DEFAULT_PATIENCE, Patience
 from orchestrator.domain.program import MAX_ENV_BYTES, Program
+from orchestrator.domain.spans import UNLIMITED as UNLIMITED
+from orchestrator.domain.spans import duration_ms as duration_ms
 from orchestrator.domain.topology import SliceRequest, parse_choices
 
-UNLIMITED: Final = "unlimited"
 UNKNOWN: Final = "unknown"
 Limit = int | Literal["unlimited"]
 
@@ -145,6 +148,8 @@ class JobSpec:
     grace: str = "30s"
     """From SIGTERM to SIGKILL when the job is cancelled."""
     retry: RetryPolicy = RetryPolicy()
+    patience: Patience = DEFAULT_PATIENCE
+    """How long each phase may go without a sign of progress before the attempt is ended."""
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
     """Variables of the program, as text. For what must not be read by others there is `secrets`."""
@@ -230,21 +235,17 @@ class JobSpec:
         return span
 
 
-_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_LONGEST_MS: Final = 3650 * 86_400_000
+@dataclass(frozen=True, slots=True)
+class RefusedSpec(JobSpec):
+    """A spec that an earlier version took and this one does not. It is shown as it was written; its other fields hold
+    what could be understood, and defaults. Its job is not started, and cannot be submitted anew as it is.
+    """
 
+    written: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
 
-@lru_cache(maxsize=4096)  # every tick asks for those of all jobs
-def duration_ms(text: str, field_name: str) -> int | None:
-    """Read `90s`, `10m`, `2h30m`, `unlimited` (None) as milliseconds. Raises SpecError naming `field_name`."""
-    if text == UNLIMITED:
-        return None
-    if not re.fullmatch(r"(\d{1,9}(ms|s|m|h|d))+", text):
-        raise SpecError(field_name, f"{text!r} is not a time span; write e.g. 30s, 10m, 2h30m or unlimited")
-    span = sum(int(n) * _UNITS_MS[unit] for n, unit in re.findall(r"(\d+)(ms|s|m|h|d)", text))
-    if not 0 < span <= _LONGEST_MS:
-        raise SpecError(field_name, f"{text!r} must be more than 0 and at most 3650d")
-    return span
+    def __post_init__(self) -> None:
+        """Nothing is checked: that it would not pass is known."""
 
 
 def _check_count(owner: object, name: str, most: int) -> None:

@@ -1,14 +1,16 @@
 """From the desk to the scheduler's snapshot and back: starts become attempts, evictions become stop orders."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from orchestrator.domain.endings import Reason
-from orchestrator.domain.ids import AttemptId, ClusterId, NewId
-from orchestrator.domain.job import Attempt, Job, SliceState, Stop
+from orchestrator.domain.ids import AttemptId, NewId
+from orchestrator.domain.job import Attempt, Cluster, Job, SliceState, Stop
 from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.sharing import Health
 from orchestrator.reconciler.desk import Desk, JobDraft
+from orchestrator.reconciler.storing import held_back, left_out
 from orchestrator.scheduler.estimate import ends_at_ms, expected_runtime_ms, left_ms, restart_ms
 from orchestrator.scheduler.evict import Eviction, EvictionCause
 from orchestrator.scheduler.plan import Start, plan
@@ -28,6 +30,9 @@ def place(desk: Desk, new_id: NewId, policy: Policy) -> int | None:
         _evict(desk, eviction)
     for start in decided.starts:
         _start(desk, start, new_id)
+    for job in _ripe(desk):
+        if (fault := held_back(job, _able(desk))) is not None:
+            desk.explain(job.id, fault)
     texts: dict[int, str] = {}  # jobs of one kind share their reasons
     for wait in decided.waits:
         if (says := texts.get(id(wait.reasons))) is None:
@@ -40,10 +45,10 @@ def snapshot_of(desk: Desk, policy: Policy) -> Snapshot:
     """What the scheduler may know of the world as it is on the desk."""
     world, now = desk.world, desk.world.now_ms
     drafts = tuple(desk.drafts())
-    queued = (draft.job for draft in drafts if draft.job.state is JobState.QUEUED)
+    able = _able(desk)
     live = ((draft.job, draft.live) for draft in drafts if draft.job.state is not JobState.QUEUED)
     return Snapshot(
-        waiting=tuple(_waiting(desk, job) for job in queued if job.not_before_ms <= now),
+        waiting=tuple(_waiting(desk, job) for job in _ripe(desk) if held_back(job, able) is None),
         slices=_offers(desk),
         running=tuple(_running(desk, job, attempt, policy) for job, attempt in live if attempt is not None),
         now_ms=now,
@@ -51,6 +56,12 @@ def snapshot_of(desk: Desk, policy: Policy) -> Snapshot:
         quotas=world.quotas,
         policy=policy,
     )
+
+
+def _ripe(desk: Desk) -> Iterator[Job]:
+    """Jobs that wait, and whose time has come."""
+    queued = (draft.job for draft in desk.drafts() if draft.job.state is JobState.QUEUED)
+    return (job for job in queued if job.not_before_ms <= desk.world.now_ms)
 
 
 def order_stop(desk: Desk, draft: JobDraft, reason: Reason, message: str, resize_to: int | None = None) -> None:
@@ -143,22 +154,32 @@ def _why_not(desk: Desk, says: str) -> str:
     """The scheduler's reasons, and what it cannot know: that slices are there of which nobody has heard for a while."""
     if not desk.slices():
         return "no slice has come up yet"
-    answering = _answering(desk)
+    answering = frozenset(cluster.id for cluster in _answering(desk))
     silent = sorted({s.cluster_id for s in desk.slices() if s.state is SliceState.UP and s.cluster_id not in answering})
+    for cluster in _answering(desk):
+        if cluster.id in left_out(_able(desk)):
+            says += f"; nothing is placed on {cluster.id}, where checkpoints cannot be written: {cluster.storage_fault}"
     if not silent:
         return says
     return f"{says}; nothing is placed on {', '.join(silent)} until its cluster process answers again"
 
 
-def _answering(desk: Desk) -> frozenset[ClusterId]:
+def _answering(desk: Desk) -> tuple[Cluster, ...]:
     """Clusters whose process spoke a while ago at most."""
     now = desk.world.now_ms
-    return frozenset(c.id for c in desk.world.clusters if now - c.seen_at_ms <= CLUSTER_SILENT_AFTER_MS)
+    return tuple(c for c in desk.world.clusters if now - c.seen_at_ms <= CLUSTER_SILENT_AFTER_MS)
+
+
+def _able(desk: Desk) -> tuple[Cluster, ...]:
+    """Those of them that have slices up."""
+    up = {known.cluster_id for known in desk.slices() if known.state is SliceState.UP}
+    return tuple(cluster for cluster in _answering(desk) if cluster.id in up)
 
 
 def _offers(desk: Desk) -> tuple[OfferedSlice, ...]:
-    """Slices that are up in clusters that answer."""
-    world, answering = desk.world, _answering(desk)
+    """Slices that are up in clusters that answer, and that are not left out."""
+    world, able = desk.world, _able(desk)
+    open_ones = frozenset(cluster.id for cluster in able) - left_out(able)
     held, health, windows = desk.held_slices(), world.health, world.windows
     return tuple(
         OfferedSlice(
@@ -172,5 +193,5 @@ def _offers(desk: Desk) -> tuple[OfferedSlice, ...]:
             windows.get(s.id, ()),
         )
         for s in desk.slices()
-        if s.state is SliceState.UP and s.cluster_id in answering
+        if s.state is SliceState.UP and s.cluster_id in open_ones
     )

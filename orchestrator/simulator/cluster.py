@@ -38,6 +38,8 @@ class SimCluster:
     slices: Mapping[SliceId, Slice]
     lost_chip_ms: int = 0
     gangs: dict[AttemptId, SimGang] = field(default_factory=dict)
+    _left: dict[AttemptId, Progress] = field(default_factory=dict)
+    """What the gangs that ended at this moment had reported: their ends are judged by it."""
     _on: dict[SliceId, AttemptId] = field(default_factory=dict)
     _ends: list[tuple[int, int, AttemptId, str | None]] = field(default_factory=list)
     """(when, tie, attempt, why it does not run to its end); entries of gangs that ended otherwise are skipped."""
@@ -87,6 +89,7 @@ class SimCluster:
 
     def facts(self, now_ms: int) -> Iterator[FactBody]:
         """All that was seen until now, in order."""
+        self._left.clear()
         while self._ready and self._ready[0][0] <= now_ms:
             _, _, ready = heapq.heappop(self._ready)
             if isinstance(ready, GangReady) and ready.attempt_id in self.gangs:
@@ -105,7 +108,7 @@ class SimCluster:
 
     def progress(self, attempt_id: AttemptId, now_ms: int) -> Progress | None:
         gang = self.gangs.get(attempt_id)
-        return None if gang is None else gang.progress(now_ms)
+        return self._left.get(attempt_id) if gang is None else gang.progress(now_ms)
 
     # ------------------------------------------------------------------------------------------------------ inside
 
@@ -145,6 +148,7 @@ class SimCluster:
     def _leave(self, gang: SimGang, now_ms: int, done_ms: int, finished: bool) -> None:
         attempt = gang.attempt
         del self.gangs[attempt.id]
+        self._left[attempt.id] = gang.progress(now_ms, done_ms)
         self._told.pop(attempt.id, None)
         for slice_id in attempt.slices:
             del self._on[slice_id]

@@ -3,28 +3,30 @@
 Nothing here decides anything: facts and submissions go in, changes come out, exactly as between the store and the tick.
 """
 
+import heapq
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from orchestrator.changes import Changes, JobChange
 from orchestrator.domain.endings import Budget, Reason
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
-from orchestrator.domain.job import Attempt, Cluster, Desired, Job, Progress, Slice
+from orchestrator.domain.job import Attempt, Cluster, Job, Progress, Slice
 from orchestrator.domain.lifecycle import TERMINAL, JobState
 from orchestrator.domain.sharing import Likeness
 from orchestrator.reconciler.decide import decide
 from orchestrator.scheduler.estimate import likeness, remember
 from orchestrator.scheduler.policy import DEFAULT, FairShare, Policy
-from orchestrator.simulator.cluster import SimCluster, Work
+from orchestrator.simulator.cluster import SimCluster
 from orchestrator.simulator.faults import FaultModel, Loss
 from orchestrator.simulator.fleet import CLUSTER, Fleet
 from orchestrator.simulator.gang import Costs
-from orchestrator.simulator.records import JobRecord, Outcome, Run
+from orchestrator.simulator.records import Outcome, Run
+from orchestrator.simulator.submissions import submissions
 from orchestrator.simulator.trace import TraceJob
 from orchestrator.simulator.usage import UsageMeter
-from orchestrator.simulator.workload import Estimates, spec_of
+from orchestrator.simulator.workload import Estimates
 from orchestrator.world import StoredFact, World
 
 _EPOCH: Final = 1
@@ -57,12 +59,17 @@ def simulate(setup: Setup, observe: Observe | None = None) -> Outcome:
 class _Simulation:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        self._arrivals, records, work, unfit = _submissions(setup)
+        asked = submissions(setup.jobs, setup.fleet.pools(), setup.estimates)
+        self._arrivals = asked.arrivals
+        self._followers = asked.followers
+        self._awaited = asked.awaited
+        self._ended_states: dict[str, JobState] = {}
+        """Of those that others wait for."""
         self._outcome = Outcome(
-            records, tuple(known.id for known in setup.fleet.slices), setup.fleet.chips, unfit=unfit
+            asked.records, tuple(known.id for known in setup.fleet.slices), setup.fleet.chips, unfit=asked.unfit
         )
         self._slices: dict[SliceId, Slice] = {known.id: known for known in setup.fleet.slices}
-        self._cluster = SimCluster(work, setup.costs, setup.faults, dict(self._slices))
+        self._cluster = SimCluster(asked.work, setup.costs, setup.faults, dict(self._slices))
         for known in setup.fleet.slices:
             self._cluster.expect(setup.faults.losses(known))
             self._cluster.expect(iter(setup.losses.get(known.id, ())))
@@ -74,18 +81,16 @@ class _Simulation:
         self._ids = itertools.count(1)
 
     def run(self, observe: Observe | None) -> Outcome:
-        arrivals = iter(self._arrivals)
-        coming = next(arrivals, None)
         due_ms: int | None = None
-        while coming is not None or self._open:
-            submit_ms = None if coming is None else coming.created_at_ms
+        while self._arrivals or self._open:
+            submit_ms = self._arrivals[0][0] if self._arrivals else None
             moments = (due_ms, submit_ms, self._cluster.next_ms())
             now_ms = min((at for at in moments if at is not None), default=None)
             if now_ms is None:
                 break  # what is left can never run
-            while coming is not None and coming.created_at_ms <= now_ms:
+            while self._arrivals and self._arrivals[0][0] <= now_ms:
+                _, _, coming = heapq.heappop(self._arrivals)
                 self._open[coming.id] = coming
-                coming = next(arrivals, None)
             world = self._world(now_ms)
             changes = decide(world, self._new_id, self._setup.policy)
             if observe is not None:
@@ -114,6 +119,7 @@ class _Simulation:
             history=self._history,
             quotas=setup.fleet.quotas,
             windows=setup.fleet.windows,
+            ended=self._ended_states,
         )
 
     def _apply(self, changes: Changes, now_ms: int) -> None:
@@ -144,8 +150,19 @@ class _Simulation:
             return
         del self._open[job.id]
         record.end_ms = now_ms
+        self._let_follow(job)
         if job.state is JobState.SUCCEEDED:
             remember(self._history, likeness(job.spec), record.held_ms)
+
+    def _let_follow(self, ended: Job) -> None:
+        """Those who waited for the job's end come, after they have thought about it."""
+        record = self._outcome.jobs[ended.id]
+        if ended.id in self._awaited:
+            self._ended_states[ended.id] = ended.state
+        for think_ms, tie, job in self._followers.pop(ended.id, ()):
+            at_ms = max(job.created_at_ms, (record.end_ms or 0) + think_ms)
+            self._outcome.jobs[job.id].submit_ms = at_ms
+            heapq.heappush(self._arrivals, (at_ms, tie, replace(job, created_at_ms=at_ms, queued_at_ms=at_ms)))
 
     def _ended(self, attempt: Attempt, now_ms: int) -> None:
         del self._live[attempt.job_id]
@@ -180,22 +197,3 @@ class _Reports(Mapping[AttemptId, Progress]):
 
     def __len__(self) -> int:
         return len(self._cluster.gangs)
-
-
-def _submissions(setup: Setup) -> tuple[list[Job], dict[JobId, JobRecord], dict[JobId, Work], int]:
-    jobs: list[Job] = []
-    records: dict[JobId, JobRecord] = {}
-    work: dict[JobId, Work] = {}
-    unfit, pools = 0, setup.fleet.pools()
-    for number, traced in enumerate(setup.jobs):
-        spec = spec_of(traced, pools, setup.estimates)
-        if spec is None:
-            unfit += 1
-            continue
-        id = JobId(f"job_{number:06d}")
-        at_ms = traced.submit_ms
-        jobs.append(Job(id, spec, JobState.QUEUED, Desired.RUN, 1, created_at_ms=at_ms, queued_at_ms=at_ms))
-        chips = max(choice.chips for choice in spec.choices) if traced.slices else traced.chips
-        records[id] = JobRecord(id, spec.project, chips, at_ms, traced.duration_ms)
-        work[id] = Work(traced.duration_ms, max(choice.count for choice in spec.choices))
-    return jobs, records, work, unfit

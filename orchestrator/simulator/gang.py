@@ -49,12 +49,14 @@ class SimGang:
             return worked
         return self.done_ms + (worked - self.done_ms) // every * every
 
-    def progress(self, now_ms: int) -> Progress:
-        committed = self.committed_ms(now_ms)
+    def progress(self, now_ms: int, committed_ms: int | None = None) -> Progress:
+        """What it has reported by now; `committed_ms`: all that it committed, if its end tells."""
+        committed = self.committed_ms(now_ms) if committed_ms is None else committed_ms
         made_at_ms = self.ready_at_ms + int((committed - self.done_ms) / self.speed)
         return Progress(
             self.attempt.id,
             committed_step=committed,
             resumed_step=self.done_ms,
+            first_step_at_ms=self.ready_at_ms if now_ms >= self.ready_at_ms else None,
             committed_at_ms=made_at_ms if committed > self.done_ms else None,
         )

@@ -3,6 +3,7 @@
 import re
 from enum import StrEnum
 
+from orchestrator.domain.gates import NO_DEPENDENCIES, Dependencies
 from orchestrator.domain.program import Program
 from orchestrator.domain.spec import UNKNOWN, JobSpec
 from orchestrator.domain.topology import SliceShape
@@ -22,7 +23,7 @@ class Estimates(StrEnum):
     """Nothing: it has to learn from like jobs."""
 
 
-def spec_of(job: TraceJob, pools: Pools, estimates: Estimates) -> JobSpec | None:
+def spec_of(job: TraceJob, pools: Pools, estimates: Estimates, after: Dependencies = NO_DEPENDENCIES) -> JobSpec | None:
     """The job's spec; None if it is larger than every pool."""
     slices = job.slices
     if slices is None:
@@ -37,6 +38,8 @@ def spec_of(job: TraceJob, pools: Pools, estimates: Estimates) -> JobSpec | None
         project=project_name(job.user),
         priority=job.priority,
         expected_runtime=_expected(job, estimates),
+        capacity=job.capacity,
+        after=after,
     )
 
 

@@ -10,6 +10,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from orchestrator.protocol import ErrandDone, ErrandOrder
@@ -73,62 +74,65 @@ class Errands:
 def perform(order: ErrandOrder, now_ms: int) -> ErrandDone:
     """Do one errand; whatever goes wrong is its result."""
     try:
-        ok, message = _KINDS[order.kind](order, now_ms)
+        return _KINDS[order.kind](order, now_ms)
     except (StorageError, RankFailure, ValueError) as error:
-        ok, message = False, str(error)
+        return ErrandDone(order.id, False, str(error))
     except Exception as error:  # an errand must not end the others
         log.exception("an errand failed: %s", order)
-        ok, message = False, f"{type(error).__name__}: {error}"
-    return ErrandDone(order.id, ok, message)
+        return ErrandDone(order.id, False, f"{type(error).__name__}: {error}")
 
 
-def _verify(order: ErrandOrder, _now_ms: int) -> tuple[bool, str]:
+def _verify(order: ErrandOrder, _now_ms: int) -> ErrandDone:
     root, commit = open_storage(order.root), Commit.at(order.path)
     begin = time.monotonic()
     damage = manifest.verify(root, commit)
     if damage is not None:
-        return False, damage.message
+        # The next attempt passes over a step without a manifest, also when LATEST names it.
+        manifest.quarantine(root, commit)
+        return ErrandDone(order.id, False, damage.message, "damaged")
     size = sum(one.size for one in root.tree(commit.path))
-    return True, f"intact: {size:,} bytes read in {time.monotonic() - begin:.1f} s"
+    return ErrandDone(order.id, True, f"intact: {size:,} bytes read in {time.monotonic() - begin:.1f} s")
 
 
-def _delete(order: ErrandOrder, _now_ms: int) -> tuple[bool, str]:
+def _delete(order: ErrandOrder, _now_ms: int) -> ErrandDone:
     root, commit = open_storage(order.root), Commit.at(order.path)
     newest = latest.read(root)
     # The registry may be behind: what LATEST names is what the next attempt restores.
     if newest is not None and newest.path == commit.path:
-        return False, "it is the newest commit, and stays"
+        return ErrandDone(order.id, False, "it is the newest commit, and stays", "newest")
     manifest.discard(root, commit)
-    return True, ""
+    return ErrandDone(order.id, True, "")
 
 
-def _export(order: ErrandOrder, _now_ms: int) -> tuple[bool, str]:
-    """Copy a step and write it a manifest of its own, last: generations are the bucket's, and half a copy is none."""
+def _export(order: ErrandOrder, _now_ms: int) -> ErrandDone:
+    """Copy a step, block by block, and write it a manifest of its own, last: generations are the bucket's, and half a
+    copy is none."""
     assert order.target is not None
     source, target, commit = open_storage(order.root), open_storage(order.target), Commit.at(order.path)
     damage = manifest.damage_of(source, commit)
     if damage is not None:
-        return False, damage.message
+        return ErrandDone(order.id, False, damage.message)
     for stored in source.tree(commit.path):
-        content = source.read(stored.path)
-        if content is None:
-            return False, f"{stored.path} went while it was copied"
-        target.write(stored.path, content)
+        target.write_blocks(stored.path, stored.size, partial(source.blocks, stored.path))
     size = manifest.write(target, commit)
-    return True, f"{size:,} bytes copied to {target.address}/{commit.path}"
+    return ErrandDone(order.id, True, f"{size:,} bytes copied to {target.address}/{commit.path}")
 
 
-def _collect_orphans(order: ErrandOrder, now_ms: int) -> tuple[bool, str]:
+def _collect_orphans(order: ErrandOrder, now_ms: int) -> ErrandDone:
     root = open_storage(order.root)
+    newest = latest.read(root)
     found = orphans.find(root.tree(""), Commit.at(order.path).attempt, now_ms, ORPHAN_AGE_MS)
-    for folder in found.orphans:
+    # What LATEST names and has no manifest is a damaged commit: that is for the next attempt to find.
+    gone = [folder for folder in found.orphans if newest is None or folder != newest.path]
+    for folder in gone:
         root.delete_tree(folder)
-    told = [f"{len(found.orphans)} orphans deleted, {found.orphan_bytes:,} bytes"]
+    told = [f"{len(gone)} orphans deleted, {found.orphan_bytes if gone else 0:,} bytes"]
     if found.young:
         told.append(f"{len(found.young)} are too young")
     if found.foreign:
         told.append(f"not ours and left alone: {', '.join(found.foreign[:10])}")
-    return True, "; ".join(told)
+    nothing = not gone and not found.young and not found.foreign
+    return ErrandDone(order.id, True, "; ".join(told), "nothing" if nothing else None)
 
 
 _KINDS: Final = {"verify": _verify, "delete": _delete, "export": _export, "orphans": _collect_orphans}

@@ -12,12 +12,14 @@ from orchestrator.protocol import (
     FACTS_POST,
     FACTS_REPLY,
     ORDERS,
+    STORAGE_POST,
     VERSION,
     ErrandDone,
     ErrandsPost,
     Fact,
     FactsPost,
     Orders,
+    StoragePost,
 )
 
 POLL_TIMEOUT_S: Final = 40.0
@@ -48,6 +50,10 @@ class Link:
             base_url=f"{server}/api/v1/link", headers=headers, timeout=POST_TIMEOUT_S, trust_env=False
         )
 
+        self._probing = httpx.Client(
+            base_url=f"{server}/api/v1/link", headers=headers, timeout=POST_TIMEOUT_S, trust_env=False
+        )
+
     def start(self) -> None:
         """Begin to fetch orders."""
         threading.Thread(target=self._poll_for_ever, name="orders", daemon=True).start()
@@ -71,6 +77,16 @@ class Link:
             self._check(self._posting.post("/errands", content=ERRANDS_POST.dump_json(ErrandsPost(VERSION, done))))
         except httpx.HTTPError as error:
             log.warning("%d errands are kept until the control plane takes them: %s", len(done), _in_words(error))
+            return False
+        return True
+
+    def send_storage(self, root: str, fault: str | None) -> bool:
+        """Post whether checkpoints can be written; whether the control plane has it now. For a thread of its own."""
+        try:
+            post = STORAGE_POST.dump_json(StoragePost(VERSION, root, fault))
+            self._check(self._probing.post("/storage", content=post))
+        except httpx.HTTPError as error:
+            log.warning("the control plane was not told of the storage: %s", _in_words(error))
             return False
         return True
 

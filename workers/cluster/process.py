@@ -25,6 +25,7 @@ from workers.cluster.converge import (
 from workers.cluster.errands import Errands
 from workers.cluster.link import Link
 from workers.cluster.losses import Losses
+from workers.cluster.probing import Probing
 from workers.cluster.slices import Slices
 from workers.slice.gang import SUPERSEDED
 from workers.slice.outbox import Outbox
@@ -48,6 +49,7 @@ class ClusterProcess:
         self._losses = Losses(file, self._outbox, now_ms=_now_ms, ticks_ms=_ticks_ms)
         self._acknowledged: dict[str, int] = {}
         self._errands = Errands(wake, now_ms=_now_ms)
+        self._probing = Probing(link.send_storage)
 
     def run(self) -> int:
         """Rounds until the control plane denies us; the exit code of that."""
@@ -100,6 +102,7 @@ class ClusterProcess:
     def _run_errands(self) -> None:
         if self._link.orders is not None:
             self._errands.take(self._link.orders.errands)
+            self._probing.follow(self._link.orders.checkpoint_root)
         done = self._errands.done()
         if done and self._link.send_errands(done):
             self._errands.told(done)

@@ -126,10 +126,12 @@ def withdraw(root: Storage, commit: Commit) -> None:
 
 
 def discard(root: Storage, commit: Commit) -> None:
-    """Delete a step, manifest first, so that a crash in between leaves an uncommitted step and no damaged one."""
+    """Delete a step, manifest first, so that a crash in between leaves an uncommitted step and no damaged one. One that
+    is in quarantine goes with its mark, last."""
     root.delete(_manifest(commit))
     failpoints.reach("discard.unmarked")
     root.delete_tree(commit.path)
+    root.delete(f"{commit.path}{_QUARANTINED}")
     failpoints.reach("discard.after")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from workers.storage.interface import Change, Folder, Proof, Seen, StorageError, Stored, TroubleListener
@@ -16,6 +16,7 @@ TIMEOUT_S = (10.0, 30.0)
 _TRANSIENT_STATUS = frozenset({408, 429, 500, 502, 503, 504})
 _LOST_RACE = 412
 _MISSING = 404
+_BLOCK_BYTES = 8 << 20
 
 T = TypeVar("T")
 
@@ -43,6 +44,24 @@ class Bucket:
 
     def write(self, path: str, content: bytes) -> None:
         self._tried(f"write {path}", lambda: self._send(path, content, None))
+
+    def blocks(self, path: str) -> Iterator[bytes]:
+        blob = self._tried(f"read {path}", lambda: self._blob(path))
+        if blob is None:
+            raise StorageError(f"{self.address}: there is no {path}")
+        part = functools.partial(
+            blob.download_as_bytes, if_generation_match=blob.generation, raw_download=True, checksum=None, **self._once
+        )
+        for begin in range(0, int(blob.size), _BLOCK_BYTES):
+            end = min(begin + _BLOCK_BYTES, int(blob.size)) - 1
+            yield self._tried(f"read {path}", functools.partial(part, start=begin, end=end))
+
+    def write_blocks(self, path: str, size: int, blocks: Callable[[], Iterator[bytes]]) -> None:
+        def ask() -> None:
+            blob = self._client.bucket(self._bucket_name).blob(self._name(path), chunk_size=_BLOCK_BYTES)
+            blob.upload_from_file(_Fed(blocks()), size=size, checksum="crc32c", **self._once)
+
+        self._tried(f"write {path}", ask)
 
     def update(self, path: str, change: Change) -> None:
         sent: bytes | None = None
@@ -193,6 +212,27 @@ class Bucket:
         if not patience.pause():
             tries = f"{patience.tries} tries in {patience.limit_s:g} s"
             raise StorageError(f"{self.address}: cannot {what}: {_why(error, self._bucket_name)} ({tries})") from error
+
+
+class _Fed:
+    """A file that is read once, from its beginning to its end, as its blocks come."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks, self._held, self._at = blocks, bytearray(), 0
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._held) < size:
+            block = next(self._blocks, None)
+            if block is None:
+                break
+            self._held += block
+        taken = bytes(self._held if size < 0 else self._held[:size])
+        del self._held[: len(taken)]
+        self._at += len(taken)
+        return taken
+
+    def tell(self) -> int:
+        return self._at
 
 
 class _Feeding:

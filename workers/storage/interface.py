@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,6 +65,12 @@ class Storage(Protocol):
 
     def write(self, path: str, content: bytes) -> None:
         """Make or replace an object, whole or not at all, and durably."""
+
+    def blocks(self, path: str) -> Iterator[bytes]:
+        """The object's content in pieces of some MiB; raises StorageError when there is none."""
+
+    def write_blocks(self, path: str, size: int, blocks: Callable[[], Iterator[bytes]]) -> None:
+        """As `write`, of `size` bytes that nobody holds as a whole; `blocks` is called anew for each try."""
 
     def update(self, path: str, change: Change) -> None:
         """Replace an object by what `change` makes of it, with nobody in between.

@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from workers.storage.interface import Change, Folder, Proof, Seen, StorageError,
 
 _READ_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 20
+_BLOCK_BYTES = 8 << 20
 
 
 class LocalFolder:
@@ -34,7 +35,19 @@ class LocalFolder:
 
     def write(self, path: str, content: bytes) -> None:
         with _telling(self._root / path):
-            _write_durably(self._root / path, content)
+            _write_durably(self._root / path, (content,))
+
+    def blocks(self, path: str) -> Iterator[bytes]:
+        with _telling(self._root / path), (self._root / path).open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                yield block
+
+    def write_blocks(self, path: str, size: int, blocks: Callable[[], Iterator[bytes]]) -> None:
+        with _telling(self._root / path):
+            written = _write_durably(self._root / path, blocks())
+        if written != size:
+            self.delete(path)
+            raise StorageError(f"{self._root / path}: {written:,} bytes came instead of {size:,}")
 
     def update(self, path: str, change: Change) -> None:
         with self._locked(path):
@@ -124,16 +137,17 @@ def _telling(path: Path) -> Iterator[None]:
         raise StorageError(f"{path}: {error.strerror or error}") from error
 
 
-def _write_durably(path: Path, content: bytes) -> None:
-    """Replace `path` in one moment, and return only when a power cut cannot undo it."""
+def _write_durably(path: Path, blocks: Iterable[bytes]) -> int:
+    """Replace `path` in one moment, and return its size, only when a power cut cannot undo it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
     with draft.open("wb") as file:
-        file.write(content)
+        size = sum(file.write(block) for block in blocks)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
     _sync_folder(path.parent)
+    return size
 
 
 def _sync_folder(folder: Path) -> None:

@@ -35,7 +35,7 @@ class Screen:
 
     def show(self, frame: Frame) -> None:
         if self._live:
-            self._live.update(_panel(frame))
+            self._live.update(panel(frame))
         elif frame.milestone != self._milestone:
             self._console.print(frame.line, soft_wrap=True)
         self._milestone = frame.milestone
@@ -44,7 +44,8 @@ class Screen:
         self._console.print(line, soft_wrap=True)
 
 
-def _panel(frame: Frame) -> Group:
+def panel(frame: Frame) -> Group:
+    """Its name and state, a bar, and what is measured."""
     head = Text.assemble((frame.name, "bold"), "  ", (frame.state, STATE_COLOURS.get(frame.state, "")))
     if frame.attempt:
         head.append(f"  attempt {frame.attempt}" + (f" on {' '.join(frame.slices)}" if frame.slices else ""))

@@ -60,7 +60,11 @@ async def take_in(tx: WriteTx, cluster_id: ClusterId, done: Iterable[ErrandDone]
             update(errands).where(open_one).values(done_at_ms=now_ms, ok=int(one.ok), message=one.message[:2000])
         )
         if row.kind == "delete":
-            await _after_delete(tx, JobId(row.job_id), row.path, one.ok, now_ms)
+            await _after_delete(tx, JobId(row.job_id), row.path, one, now_ms)
+        elif one.finding == "damaged":
+            await _set_aside(tx, JobId(row.job_id), row.path, one.message, now_ms)
+        elif one.finding == "nothing":
+            continue
         says = f"{row.kind} of checkpoint {row.path}: {one.message or ('done' if one.ok else 'failed')}"
         kind = f"checkpoint.{row.kind}_{'done' if one.ok else 'failed'}"
         await events.append(tx, [Event(kind, now_ms, says, JobId(row.job_id), data=(("path", row.path),))])
@@ -69,8 +73,18 @@ async def take_in(tx: WriteTx, cluster_id: ClusterId, done: Iterable[ErrandDone]
     await tx.tell(moved.values(order_revision=clusters.c.order_revision + 1))
 
 
-async def _after_delete(tx: WriteTx, job_id: JobId, path: str, ok: bool, now_ms: int) -> None:
+async def _after_delete(tx: WriteTx, job_id: JobId, path: str, done: ErrandDone, now_ms: int) -> None:
     step = (checkpoints.c.job_id == job_id) & (checkpoints.c.path == path)
-    # A deletion that failed is asked for again by the next sweep.
-    after = {"deleted_at_ms": now_ms} if ok else {"delete_asked_at_ms": None}
-    await tx.tell(update(checkpoints).where(step).values(after))
+    if done.ok:
+        await tx.tell(update(checkpoints).where(step).values(deleted_at_ms=now_ms))
+    elif done.finding == "newest":
+        await tx.tell(update(checkpoints).where(step).values(delete_asked_at_ms=None))
+    # Any other may have taken half of it: it stays a step that is being deleted, which nobody can pin or continue
+    # from, and the sweep asks again.
+
+
+async def _set_aside(tx: WriteTx, job_id: JobId, path: str, why: str, now_ms: int) -> None:
+    step = (checkpoints.c.job_id == job_id) & (checkpoints.c.path == path) & checkpoints.c.delete_asked_at_ms.is_(None)
+    await tx.tell(update(checkpoints).where(step).values(state="quarantined"))
+    says = f"checkpoint {path} is damaged and set aside: {why}"
+    await events.append(tx, [Event("checkpoint.quarantined", now_ms, says[:2000], job_id, data=(("path", path),))])

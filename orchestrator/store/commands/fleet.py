@@ -8,6 +8,7 @@ import structlog
 from sqlalchemy import delete, insert, select, update
 
 from orchestrator.domain.ids import ClusterId
+from orchestrator.domain.job import Event
 from orchestrator.protocol import Fact, FactBody, SliceDown, SliceUp
 from orchestrator.store import rows
 from orchestrator.store.commands import events
@@ -30,6 +31,21 @@ async def see_cluster(tx: WriteTx, cluster_id: ClusterId, now_ms: int) -> None:
         await tx.tell(update(clusters).where(clusters.c.id == cluster_id).values(seen_at_ms=now_ms))
     if seen is None or now_ms - seen > _NEWS_AFTER_MS:
         await events.stir(tx)
+
+
+async def note_storage(tx: WriteTx, cluster_id: ClusterId, fault: str | None, now_ms: int) -> None:
+    """Keep why the cluster cannot write checkpoints, or that it can; only news is an event."""
+    await see_cluster(tx, cluster_id, now_ms)
+    this = clusters.c.id == cluster_id
+    known: str | None = (await tx.ask(select(clusters.c.storage_fault).where(this))).scalar_one()
+    if known == fault:
+        return
+    await tx.tell(update(clusters).where(this).values(storage_fault=fault and fault[:2000]))
+    if (known is None) != (fault is None):
+        kind = "cluster.storage_restored" if fault is None else "cluster.storage_refused"
+        says = "can write checkpoints again" if fault is None else f"cannot write checkpoints: {fault}"
+        await events.append(tx, [Event(kind, now_ms, f"{cluster_id} {says}"[:2000])])
+    await events.stir(tx)
 
 
 async def add_facts(tx: WriteTx, cluster_id: ClusterId, seen: Iterable[Fact]) -> Mapping[str, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import ColumnElement, select
 
@@ -12,7 +13,9 @@ from orchestrator.domain.job import Job
 from orchestrator.domain.lifecycle import TERMINAL
 from orchestrator.store import rows
 from orchestrator.store.database import ReadTx
-from orchestrator.store.schema import attempts, checkpoints, jobs, points, restores
+from orchestrator.store.schema import attempts, checkpoints, errands, jobs, points, restores
+
+_JOBS_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,38 @@ async def retained_jobs(tx: ReadTx) -> tuple[Job, ...]:
     """Jobs that have committed steps which are not being deleted."""
     standing = (checkpoints.c.state == "committed") & checkpoints.c.delete_asked_at_ms.is_(None)
     asked = select(jobs).where(jobs.c.id.in_(select(checkpoints.c.job_id).where(standing).distinct()))
+    return tuple(rows.job_of(row) for row in (await tx.ask(asked)).mappings())
+
+
+async def half_deleted(tx: ReadTx, asked_before_ms: int, most: int) -> dict[JobId, list[str]]:
+    """Paths of steps whose deletion was asked for before that moment and failed."""
+    open_ones = errands.c.done_at_ms.is_(None) & (errands.c.kind == "delete")
+    being_done = select(errands.c.id).where(
+        open_ones, errands.c.job_id == checkpoints.c.job_id, errands.c.path == checkpoints.c.path
+    )
+    asked = (
+        select(checkpoints.c.job_id, checkpoints.c.path)
+        .where(checkpoints.c.delete_asked_at_ms <= asked_before_ms, checkpoints.c.deleted_at_ms.is_(None))
+        .where(~being_done.exists())
+        .limit(most)
+    )
+    found: dict[JobId, list[str]] = {}
+    for row in await tx.ask(asked):
+        found.setdefault(JobId(row.job_id), []).append(row.path)
+    return found
+
+
+async def with_old_attempts(tx: ReadTx, now_ms: int, age_ms: int) -> tuple[Job, ...]:
+    """Some of the jobs of which an attempt ended so long ago, and whose orphans nobody has asked for since."""
+    since = (
+        (errands.c.job_id == attempts.c.job_id)
+        & (errands.c.kind == "orphans")
+        & (errands.c.asked_at_ms >= attempts.c.ended_at_ms + age_ms)
+    )
+    old = select(attempts.c.job_id).where(
+        attempts.c.ended_at_ms <= now_ms - age_ms, ~select(errands.c.id).where(since).exists()
+    )
+    asked = select(jobs).where(jobs.c.id.in_(old)).limit(_JOBS_AT_ONCE)
     return tuple(rows.job_of(row) for row in (await tx.ask(asked)).mappings())
 
 

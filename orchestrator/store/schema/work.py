@@ -47,7 +47,9 @@ clusters = Table(
     Column("id", Text, primary_key=True),
     Column("seen_at_ms", BigInteger, nullable=False),
     Column("order_revision", BigInteger, nullable=False),
+    Column("storage_fault", Text),
 )
+"""`storage_fault`: why it cannot write checkpoints; NULL while it can, or has not tried."""
 
 slices = Table(
     "slices",
@@ -266,6 +268,7 @@ checkpoints = Table(
     Column("note", Text, nullable=False, server_default=""),
     Column("delete_asked_at_ms", BigInteger),
     Column("deleted_at_ms", BigInteger),
+    Column("unfenced", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint("attempt_id", "step"),
     one_of("state", ("committed", "quarantined")),
     Index("ix_checkpoints_job_id_step", "job_id", "step"),
@@ -299,6 +302,7 @@ errands = Table(
     Column("message", Text, nullable=False, server_default=""),
     one_of("kind", ("verify", "delete", "export", "orphans")),
     Index("ix_errands_cluster_id_done_at_ms", "cluster_id", "done_at_ms"),
+    Index("ix_errands_job_id_kind", "job_id", "kind"),
 )
 """What a cluster shall do to checkpoint objects, which the control plane never touches itself."""
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.protocol import ERRANDS_POST, ORDERS, VERSION, ErrandDone, ErrandOrder, ErrandsPost
-from orchestrator.store.commands.checkpoints import sweep
+from orchestrator.domain.ids import AttemptId
+from orchestrator.protocol import ERRANDS_POST, ORDERS, VERSION, ErrandDone, ErrandOrder, ErrandsPost, GangEnded
+from orchestrator.store.commands.checkpoints import ASK_AGAIN_MS, ORPHANS_AFTER_MS, sweep, sweep_orphans
 from tests.orchestrator.api.rig import Rig, as_json
 
 pytestmark = pytest.mark.anyio
@@ -50,9 +51,14 @@ async def told(rig: Rig, *done: ErrandDone) -> None:
     assert answer.status_code == 204, answer.text
 
 
-async def retain(rig: Rig) -> int:
+async def retain(rig: Rig, later_ms: int = 0) -> int:
     async with rig.deps.database.write() as tx:
-        return await sweep(tx, rig.deps.new_id, rig.deps.clock.now_ms())
+        return await sweep(tx, rig.deps.new_id, rig.deps.clock.now_ms() + later_ms)
+
+
+async def look_for_orphans(rig: Rig, later_ms: int) -> int:
+    async with rig.deps.database.write() as tx:
+        return await sweep_orphans(tx, rig.deps.new_id, rig.deps.clock.now_ms() + later_ms)
 
 
 async def test_the_registry_says_what_was_measured_at_a_step_and_why_it_stays(rig: Rig) -> None:
@@ -83,8 +89,12 @@ async def test_retention_is_an_errand_of_the_cluster_and_asked_once(rig: Rig) ->
     await told(rig, ErrandDone(first.id, True, ""), ErrandDone(second.id, False, "403"))
     await told(rig, ErrandDone(first.id, True, ""))
     states = {step: one["state"] for step, one in (await listed(rig)).items()}
-    assert states == {10: "deleted", 20: "committed", 30: "committed", 40: "committed"}
-    assert await retain(rig) == 1, "what failed is asked for again"
+    assert states == {10: "deleted", 20: "deleting", 30: "committed", 40: "committed"}
+    pinned = await rig.user.post(f"{TOY}/20/pin", json={"pinned": True})
+    assert pinned.json()["detail"] == "checkpoint 1/20 is deleting: too late to pin it", "half of it may be gone"
+    assert await retain(rig) == 0
+    assert await retain(rig, later_ms=ASK_AGAIN_MS) == 1, "what failed is asked for again"
+    assert await retain(rig, later_ms=ASK_AGAIN_MS) == 0
     assert [one.path for one in await ordered(rig)] == ["1/20"]
     kinds = [one["kind"] for one in (await rig.user.get("/api/v1/jobs/toy/events")).json()["items"]]
     assert kinds.count("checkpoint.delete_done") == 1
@@ -100,6 +110,56 @@ async def test_a_pinned_step_outlives_retention_and_is_not_deleted(rig: Rig) -> 
     assert (await rig.user.post(f"{TOY}/20/pin", json={"pinned": True})).status_code == 409
     await rig.user.post(f"{TOY}/10/pin", json={"pinned": False})
     assert await retain(rig) == 1
+
+
+async def test_a_step_that_latest_names_is_committed_again_after_its_deletion_was_refused(rig: Rig) -> None:
+    await a_job_with(rig, 10, 20, 30, 40)
+    assert await retain(rig) == 2
+    first, _ = await ordered(rig)
+    await told(rig, ErrandDone(first.id, False, "it is the newest commit, and stays", "newest"))
+    assert (await listed(rig))[10]["state"] == "committed"
+
+
+async def test_a_step_that_verify_finds_damaged_is_quarantined_and_no_job_continues_from_it(rig: Rig) -> None:
+    await a_job_with(rig, 10, 20)
+    verify = (await rig.user.post(f"{TOY}/20/errands", json={"kind": "verify"})).json()
+    await told(rig, ErrandDone(verify["id"], False, "1/20/state/x is missing", "damaged"))
+    found = await listed(rig)
+    assert {step: (one["state"], one["kept"]) for step, one in found.items()} == {
+        10: ("committed", "newest"),
+        20: ("quarantined", None),
+    }
+    events = (await rig.user.get("/api/v1/jobs/toy/events")).json()["items"]
+    (said,) = [one["message"] for one in events if one["kind"] == "checkpoint.quarantined"]
+    assert said == "checkpoint 1/20 is damaged and set aside: 1/20/state/x is missing"
+    assert (await rig.user.post("/api/v1/jobs/toy/continue", json={"step": 20})).status_code == 409
+    answer = await rig.user.post("/api/v1/jobs/toy/continue", json={"set": {"name": "next"}})
+    assert answer.json()["continues"].endswith("/1/10")
+
+
+async def test_without_a_commit_that_stands_a_quarantined_step_may_still_be_deleted(rig: Rig) -> None:
+    await a_job_with(rig, 10)
+    verify = (await rig.user.post(f"{TOY}/10/errands", json={"kind": "verify"})).json()
+    await told(rig, ErrandDone(verify["id"], False, "1/10/state/x is missing", "damaged"))
+    assert (await rig.user.delete(f"{TOY}/10")).status_code == 202
+
+
+async def test_orphans_are_looked_for_once_a_day_after_an_attempt_ended(rig: Rig) -> None:
+    job = await a_job_with(rig, 10)
+    day = ORPHANS_AFTER_MS + 60_000
+    assert await look_for_orphans(rig, later_ms=day) == 0, "its only attempt is alive"
+    now = rig.deps.clock.now_ms()
+    ended = GangEnded("gang_ended", AttemptId(job["attempt"]["id"]), "slice_lost", "", (), now, now)
+    await rig.tell(ended)
+    await rig.tick()
+    assert await look_for_orphans(rig, later_ms=0) == 0
+    assert await look_for_orphans(rig, later_ms=day) == 1
+    assert await look_for_orphans(rig, later_ms=day) == 0
+    (order,) = await ordered(rig)
+    assert (order.kind, order.path) == ("orphans", f"{(await rig.job())['attempts']}/0")
+    before = len((await rig.user.get("/api/v1/jobs/toy/events")).json()["items"])
+    await told(rig, ErrandDone(order.id, True, "0 orphans deleted, 0 bytes", "nothing"))
+    assert len((await rig.user.get("/api/v1/jobs/toy/events")).json()["items"]) == before
 
 
 async def test_the_newest_commit_is_never_deleted(rig: Rig) -> None:

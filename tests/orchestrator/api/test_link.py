@@ -10,6 +10,7 @@ from orchestrator.domain.job import RankStarted
 from orchestrator.protocol import (
     FACTS_POST,
     ORDERS,
+    STORAGE_POST,
     VERSION,
     Fact,
     FactsPost,
@@ -17,6 +18,7 @@ from orchestrator.protocol import (
     GangReady,
     Orders,
     SliceDown,
+    StoragePost,
 )
 from orchestrator.store.commands.tokens import add_token
 from orchestrator.store.queries.world import world
@@ -147,3 +149,42 @@ async def test_clusters_and_slices_are_shown(rig: Rig) -> None:
     assert cluster["id"] == "local"
     assert (known["state"], known["shape"], known["chips"]) == ("up", "v5e:2x4", 8)
     assert known["attempt_id"] == job["attempt"]["id"]
+
+
+async def storage(rig: Rig, fault: str | None, root: str = "gs://bucket/root") -> None:
+    body = STORAGE_POST.dump_json(StoragePost(VERSION, root, fault))
+    answer = await rig.cluster.post("/api/v1/link/storage", **as_json(body))
+    assert answer.status_code == 204, answer.text
+    await rig.tick()
+
+
+async def test_a_job_whose_checkpoints_cannot_be_written_takes_no_slices_and_says_why(rig: Rig) -> None:
+    await rig.slice_up()
+    fault = "gs://bucket/root: cannot write .probes/x: there is no bucket bucket (404)"
+    await storage(rig, fault)
+    saves = await rig.submit(name="saves", program={"builtin": "train", "config": {"preset": "tiny"}})
+    await rig.tick()
+    waits = await rig.job("saves")
+    assert (waits["state"], waits["attempts"]) == ("QUEUED", 0)
+    assert waits["message"] == f"its checkpoints cannot be written; local: {fault}"
+    await storage(rig, None, root="gs://another/root")
+    assert (await rig.job("saves"))["state"] == "QUEUED", "what is said of another root says nothing of ours"
+    await storage(rig, None)
+    assert (await rig.job(saves["id"]))["state"] == "STARTING"
+    found = (await rig.user.get("/api/v1/events")).json()["items"]
+    kinds = [one["kind"] for one in found if one["kind"].startswith("cluster.")]
+    assert kinds == ["cluster.storage_refused", "cluster.storage_restored"]
+
+
+async def test_a_command_may_run_where_no_checkpoint_can_be_written(rig: Rig) -> None:
+    await rig.slice_up()
+    await storage(rig, "403")
+    await rig.submit()
+    await rig.tick()
+    assert (await rig.job())["state"] == "STARTING"
+
+
+async def test_orders_name_the_root_that_clusters_try(rig: Rig) -> None:
+    found = await orders(rig, -1)
+    assert found is not None
+    assert found.checkpoint_root == "gs://bucket/root"

@@ -18,6 +18,7 @@ OTHERS = {
     "GET /api/v1/link/orders",
     "POST /api/v1/link/facts",
     "POST /api/v1/link/errands",
+    "POST /api/v1/link/storage",
     "POST /api/v1/ingest/{attempt_id}",
     "GET /api/v1/ingest/{attempt_id}/code",
     "POST /api/v1/ingest/{attempt_id}/artifacts",

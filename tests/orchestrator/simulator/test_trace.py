@@ -76,3 +76,18 @@ def test_a_live_systems_history_is_a_trace(tmp_path):
 def test_what_is_no_history_is_refused(tmp_path, text):
     with pytest.raises(BadTrace):
         read_recorded(written(tmp_path, "t.json", text))
+
+
+def test_a_csv_tells_who_waits_for_whom_and_what_each_takes(tmp_path):
+    head = "job_id,submit_s,chips,duration_s,after,think_s,array,at_once,capacity"
+    rows = "a,0,1,10,,,,,spot+on_demand\nb,0,1,10,a,5,,,\nc,0,1,10,,,sweep,2,\n"
+    first, second, third = read_trace(written(tmp_path, "t.csv", f"{head}\n{rows}"))
+    assert first.capacity == ("spot", "on_demand")
+    assert (second.after, second.think_ms, second.capacity) == ("a", 5_000, ("any",))
+    assert (third.array, third.at_once) == ("sweep", 2)
+
+
+def test_swf_tells_the_preceding_job_and_the_think_time(tmp_path):
+    lines = "1 0 0 9 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 -1 -1\n2 0 0 9 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 1 30\n"
+    first, second = read_trace(written(tmp_path, "t.swf", lines))
+    assert (first.after, second.after, second.think_ms) == (None, "1", 30_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 
 import pytest
 
@@ -40,7 +41,34 @@ def test_verify_reads_every_byte(job):
     assert ok
     assert message.startswith("intact: 103 bytes")
     job.write("1/6/state/array", bytes(100))
-    assert done(job, "verify", "1/6") == (False, "1/6/state/array has other contents than were committed")
+    damaged = perform(ErrandOrder("e1", "verify", job.address, "1/6"), NOW)
+    assert damaged == ErrandDone("e1", False, "1/6/state/array has other contents than were committed", "damaged")
+
+
+def test_a_step_that_verify_finds_damaged_is_set_aside_and_its_data_stays(job):
+    job.write("1/7/state/array", bytes(100))
+    assert done(job, "verify", "1/7")[0] is False
+    assert [commit.step for commit in manifest.commits(job, 1)] == [6, 5]
+    assert job.read("1/7/state/array") == bytes(100)
+    claimed = latest.claim(job, 2, "b")  # the next attempt falls back, as it would have done by itself
+    assert claimed.path == "1/7"
+    assert manifest.choose(job, claimed)[0] == Commit(1, 6)
+    assert done(job, "orphans", "2/0", now_ms=NOW + 2 * ORPHAN_AGE_MS)[1].startswith("0 orphans deleted")
+    assert done(job, "delete", "1/7") == (False, "it is the newest commit, and stays")
+    latest.rewind(job, 2, "b", 6, "1/6")
+    assert done(job, "delete", "1/7") == (True, "")
+    assert not [one for one in job.tree("1") if one.path.startswith("1/7")]
+
+
+def test_a_verify_that_cannot_read_sets_nothing_aside(bucket_server):
+    root = open_storage(bucket_server.address("unreadable"))
+    root.write("1/6/state/array", b"1")
+    manifest.write(root, Commit(1, 6))
+    bucket_server.proxy.break_(Rule("alt=media", "GET", status=403))
+    found = perform(ErrandOrder("e1", "verify", root.address, "1/6"), NOW)
+    assert (found.ok, found.finding) == (False, None)
+    bucket_server.proxy.break_()
+    assert [commit.step for commit in manifest.commits(root, 1)] == [6]
 
 
 def test_delete_unmarks_first_may_be_repeated_and_never_takes_what_latest_names(job):
@@ -58,6 +86,16 @@ def test_an_export_stands_by_itself(job, tmp_path):
     assert manifest.verify(copy, Commit(1, 6)) is None
     job.write("1/6/state/array", b"x")
     assert done(job, "export", "1/6", str(tmp_path / "other"))[0] is False
+
+
+def test_an_export_goes_block_by_block(job, tmp_path, bucket_server):
+    large = bytes(range(256)) * (9 << 12)  # 9 MiB: two blocks
+    job.write("1/8/state/array", large)
+    manifest.write(job, Commit(1, 8))
+    for target in (str(tmp_path / "out"), bucket_server.address(f"out-{uuid.uuid4().hex}")):
+        assert done(job, "export", "1/8", target)[0]
+        assert open_storage(target).read("1/8/state/array") == large
+        assert [len(block) for block in open_storage(target).blocks("1/8/state/array")] == [8 << 20, 1 << 20]
 
 
 def test_orphans_go_by_age_and_foreign_objects_stay(job):
