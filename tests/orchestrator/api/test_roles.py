@@ -111,6 +111,8 @@ FOR_GLOBAL_ADMINS: dict[str, dict[str, Any] | None] = {
     "PATCH /api/v1/users/{user}": {"admin": False},
     "POST /api/v1/maintenance": {"name": "pool-0", "since_ms": 1, "until_ms": 9_999_999_999_999, **REASON},
     "DELETE /api/v1/maintenance/{maintenance_id}": None,
+    "PUT /api/v1/pools/{pool}/limits": {"most": 4},
+    "DELETE /api/v1/pools/{pool}/limits": None,
     "POST /api/v1/pools/{pool}/{verb}": REASON,
     "POST /api/v1/slices/{slice_id}/{verb}": REASON,
     "POST /api/v1/slices/{slice_id}/hosts/{host}/{verb}": REASON,
