@@ -12,8 +12,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Discriminator, TypeAdapter
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
-from orchestrator.domain.incident import RankExit
+from orchestrator.domain.incident import Overdue, RankExit
 from orchestrator.domain.job import RankStarted
+from orchestrator.domain.patience import NO_LIMITS, Limits
 
 VERSION: Final = 1
 
@@ -46,6 +47,8 @@ class CheckpointOrder:
     """`<folder of another job>/<attempt>/<step>`, where a job begins that continues it."""
     save_deadline_ms: int | None = None
     """A save that takes longer has failed."""
+    watch: str | None = None
+    """A folder in which the program's own Orbax commits; the cluster reports what appears there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class RunOrder:
     stop: StopOrder | None = None
     impossible: str | None = None
     """Why it cannot run as its job says: it is not started, and reported as `invalid_program`."""
+    limits: Limits = NO_LIMITS
+    """How long each phase may go without progress; the supervisor measures, whether or not we can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,8 @@ class GangEnded:
     """All processes of the attempt are gone, save those on lost hosts. Reported once, kept until acknowledged.
 
     `trouble` is set when the gang ended for a cause that no rank's exit shows (`slice_lost`, `launch_failed`,
-    `port_clash`) or, for an ordered end, to the stop order's reason. `last_sign_at_ms` is of a lost host.
+    `port_clash`, `stalled`, `init_timeout`, `preempted`) or, for an ordered end, to the stop order's reason.
+    `last_sign_at_ms` is of a lost host. `overdue` belongs to `stalled` and `init_timeout`.
     """
 
     kind: Literal["gang_ended"]
@@ -166,6 +172,7 @@ class GangEnded:
     detected_at_ms: int
     drained_at_ms: int
     last_sign_at_ms: int | None = None
+    overdue: Overdue | None = None
 
 
 FactBody = Annotated[SliceUp | SliceDown | GangReady | GangEnded, Discriminator("kind")]
@@ -202,6 +209,26 @@ class ErrandDone:
 class ErrandsPost:
     version: int
     done: tuple[ErrandDone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCommit:
+    """A step that a program of the user's committed, by itself and behind no fence of ours."""
+
+    step: int
+    path: str
+    """Its whole address."""
+    size_bytes: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPost:
+    """Commits that were seen in an attempt's watched folder."""
+
+    version: int
+    attempt_id: AttemptId
+    commits: tuple[WatchedCommit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +331,7 @@ ARTIFACTS_REPLY: Final = TypeAdapter(ArtifactsReply)
 ORDERS: Final = TypeAdapter(Orders)
 FACTS_POST: Final = TypeAdapter(FactsPost)
 ERRANDS_POST: Final = TypeAdapter(ErrandsPost)
+WATCHED_POST: Final = TypeAdapter(WatchedPost)
 STORAGE_POST: Final = TypeAdapter(StoragePost)
 FACTS_REPLY: Final = TypeAdapter(FactsReply)
 INGEST_POST: Final = TypeAdapter(IngestPost)

@@ -36,7 +36,7 @@ _SPLIT_BY = {"D": "embed", "H": "heads", "G": "kv_heads", "F": "ffn", "V": "voca
 def run(context: RankContext, reporter: Reporter) -> bool:
     """Train as the config says. True: all steps are done and committed. False: left early, on a notice."""
     config = read_config(context)
-    distributed.initialize(context)
+    distributed.initialize(context, reporter)
     placement = place(config)
     trainer, data = Trainer(config, placement), Data.of(config)
     checkpoints = Checkpoints(context, reporter)

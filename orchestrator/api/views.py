@@ -10,7 +10,7 @@ from orchestrator.domain.job import Job, Slice
 from orchestrator.domain.masking import MASK, is_secret_name, mask_tokens
 from orchestrator.domain.spec import JobSpec
 from orchestrator.store.queries.jobs import AttemptDetail
-from orchestrator.store.rows import SPEC
+from orchestrator.store.specs import plain_spec
 
 
 class _View(BaseModel):
@@ -45,6 +45,39 @@ class CauseView(_View):
     slice_id: str | None
     host: int | None
     evidence: list[str]
+
+
+class CollateralView(_View):
+    rank: int
+    slice_id: str
+    host: int
+    says: str
+
+
+class StackGroupView(_View):
+    """Ranks that stood at the same place, with the stacks of the first of them."""
+
+    ranks: list[int]
+    lines: list[str]
+    odd: bool
+
+
+class CardView(_View):
+    """The first failure of an attempt: what happened beside who is to blame, and what to do about it."""
+
+    exit: str | None
+    step: int | None
+    phase: str | None
+    began_at_ms: int | None
+    """The first known of the trouble: the exit, or the last sign of life or of progress."""
+    detected_at_ms: int
+    detect_ms: int | None
+    advice: str
+    """`nothing`, `retry`, `change` or `avoid_host`."""
+    advises: str
+    collateral: list[CollateralView]
+    stacks: list[StackGroupView]
+    notes: list[str]
 
 
 class ProgressView(_View):
@@ -88,13 +121,17 @@ class AttemptView(_View):
     ended_at_ms: int | None
     reason: str | None
     cause: CauseView | None
+    card: CardView | None = None
+    """Of an ended attempt that had trouble."""
     ranks: list[RankView] = []
     progress: ProgressView | None = None
 
     @classmethod
     def of(cls, detail: AttemptDetail) -> "AttemptView":
+        cause = detail.attempt.cause
         return cls.model_validate(detail.attempt).model_copy(
             update={
+                "card": CardView.model_validate(cause.card) if cause is not None and cause.card is not None else None,
                 "ranks": [RankView.model_validate(rank) for rank in detail.ranks],
                 "progress": ProgressView.model_validate(detail.progress),
             }
@@ -241,12 +278,18 @@ class SliceView(BaseModel):
 
 def spec_view(spec: JobSpec) -> dict[str, Any]:
     """The spec as JSON, without the values of variables whose names say that they are secret."""
-    shown: dict[str, Any] = SPEC.dump_python(spec, mode="json")
-    for written, one in zip(shown["notify"], spec.notify, strict=True):
-        written["webhook"] = one.shown
-    shown["env_vars"] = {
-        name: MASK if is_secret_name(name) else mask_tokens(value) for name, value in spec.env_vars.items()
-    }
+    shown = plain_spec(spec)
+    if isinstance(variables := shown.get("env_vars"), dict):
+        shown["env_vars"] = {
+            name: MASK if is_secret_name(name) else mask_tokens(str(value)) for name, value in variables.items()
+        }
+    if isinstance(notified := shown.get("notify"), list):
+        # Of one that is not understood nothing is shown.
+        addresses = [one.shown for one in spec.notify] if len(spec.notify) == len(notified) else [MASK] * len(notified)
+        shown["notify"] = [
+            {**one, "webhook": address} if isinstance(one, dict) else MASK
+            for one, address in zip(notified, addresses, strict=True)
+        ]
     return shown
 
 

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     PORT_CLASH = "port_clash"
     LAUNCH_FAILED = "launch_failed"
     STORAGE_UNAVAILABLE = "storage_unavailable"
+    DISK_FULL = "disk_full"
     NO_PROGRESS = "no_progress"
     NOTHING_RESTORABLE = "nothing_restorable"
     TIMEOUT = "timeout"
@@ -92,6 +93,7 @@ ENDINGS: Final[Mapping[Reason, Ending]] = MappingProxyType(
             Ending(Reason.PORT_CLASH, Outcome.FAILED, Budget.INFRA, True, "the coordinator's port was taken"),
             Ending(Reason.LAUNCH_FAILED, Outcome.FAILED, Budget.INFRA, True, "a rank could not be launched"),
             Ending(Reason.STORAGE_UNAVAILABLE, Outcome.FAILED, Budget.INFRA, True, "the checkpoints' storage failed"),
+            Ending(Reason.DISK_FULL, Outcome.FAILED, Budget.INFRA, True, "a host's disk was full"),
             Ending(Reason.NO_PROGRESS, Outcome.FAILED, None, False, "restarts in a row committed no new step"),
             Ending(Reason.NOTHING_RESTORABLE, Outcome.FAILED, None, False, "no committed checkpoint could be restored"),
             Ending(Reason.TIMEOUT, Outcome.FAILED, None, False, "max_runtime passed"),

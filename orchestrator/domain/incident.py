@@ -2,6 +2,7 @@
 
 import signal
 from dataclasses import dataclass
+from enum import StrEnum
 
 from orchestrator.domain.endings import Reason
 
@@ -12,6 +13,20 @@ class Claim:
 
     reason: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """What made no progress for longer than its limit, as the supervisor saw it before it ended the gang."""
+
+    phase: str
+    """`join` for the barrier at which all ranks meet, `train` for steps, else the phase's own name."""
+    ranks: tuple[int, ...]
+    """Those that are overdue; at the barrier those that are missing."""
+    waited_ms: int
+    limit_ms: int
+    step: int | None = None
+    """The last one that was reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,18 @@ class RankExit:
     stderr_tail: tuple[str, ...]
     """At most 50 lines, newest last; bytes that are not UTF-8 come as replacement characters."""
     claim: Claim | None
+    phase: str | None = None
+    """The last phase that it reported."""
+    stack: tuple[str, ...] = ()
+    """Its Python stacks, taken before it was ended for making no progress."""
+    stopped: bool = False
+    """At that moment the kernel held it stopped (SIGSTOP), or its host could not look into it for that reason."""
+    memory: str | None = None
+    """Evidence that its host ran out of memory, in words."""
+    disk: str | None = None
+    """Evidence that its host's disk was full, in words."""
+    clock_ahead_ms: int = 0
+    """By how much its host's clock is ahead of the supervisor's, as far as that is certain; negative: behind."""
 
     @classmethod
     def lost_with_host(cls, rank: int, slice_id: str, host: int) -> "RankExit":
@@ -54,6 +81,11 @@ class RankExit:
         )
 
     @property
+    def at_ms(self) -> int | None:
+        """When it ended by the supervisor's clock, so that ends on several hosts can be put in order."""
+        return None if self.exited_at_ms is None else self.exited_at_ms - self.clock_ahead_ms
+
+    @property
     def ok(self) -> bool:
         return self.exit_code == 0
 
@@ -67,6 +99,64 @@ class RankExit:
         return f"exited with code {self.exit_code}"
 
 
+class Advice(StrEnum):
+    """What to do about an ending."""
+
+    NOTHING = "nothing"
+    RETRY = "retry"
+    """It may go well the next time, as it is."""
+    CHANGE = "change"
+    """It will go the same way until somebody changes something."""
+    AVOID_HOST = "avoid_host"
+    """It may go well on another host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collateral:
+    """A rank that ended with the gang and is not to blame."""
+
+    rank: int
+    slice_id: str
+    host: int
+    says: str
+    """How it ended and why it does not count: `exited with code 1, as it had lost rank 2`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackGroup:
+    """Ranks that stood at the same place when the gang was ended for making no progress."""
+
+    ranks: tuple[int, ...]
+    lines: tuple[str, ...]
+    """The stacks of the first of them, as py-spy prints them."""
+    odd: bool
+    """Whether it differs from what most ranks did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The first failure of an attempt on one card: what a person wants to see at once."""
+
+    exit: str | None
+    """Exit code or signal in words, of the rank to blame."""
+    step: int | None
+    phase: str | None
+    began_at_ms: int | None
+    """The first known of the trouble, by the supervisor's clock: the exit, the last sign of life or of progress."""
+    detected_at_ms: int
+    advice: Advice
+    advises: str
+    collateral: tuple[Collateral, ...] = ()
+    stacks: tuple[StackGroup, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What else was odd, such as a host whose clock is wrong."""
+
+    @property
+    def detect_ms(self) -> int | None:
+        """How long the trouble lasted before it was known."""
+        return None if self.began_at_ms is None else max(0, self.detected_at_ms - self.began_at_ms)
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """The verdict on an ended attempt: the reason, the rank to blame if there is one, in one sentence."""
@@ -78,6 +168,8 @@ class Cause:
     host: int | None = None
     evidence: tuple[str, ...] = ()
     """The lines that the verdict rests on, as the host saw them."""
+    card: Card | None = None
+    """None of an ending that is no trouble, or that an older version recorded."""
 
 
 _WORDS = {

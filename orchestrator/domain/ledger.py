@@ -31,6 +31,7 @@ class Bucket(StrEnum):
 OF_PHASE: Final[Mapping[str, Bucket]] = MappingProxyType(
     {
         "init": Bucket.INIT,
+        "join": Bucket.INIT,
         "compile": Bucket.COMPILE,
         "restore": Bucket.RESTORE,
         "train": Bucket.PRODUCTIVE,

@@ -5,20 +5,23 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from orchestrator.domain.capacity import Capacity, check_kinds
 from orchestrator.domain.endings import Budget
 from orchestrator.domain.faults import STRICT, SpecError
 from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Dependencies
 from orchestrator.domain.notify import MAX_NOTIFIED, Notify
+from orchestrator.domain.patience import DEFAULT_PATIENCE, Patience
 from orchestrator.domain.program import MAX_ENV_BYTES, Program
+from orchestrator.domain.spans import UNLIMITED as UNLIMITED
+from orchestrator.domain.spans import duration_ms as duration_ms
 from orchestrator.domain.topology import SliceRequest, parse_choices
 
-UNLIMITED: Final = "unlimited"
 UNKNOWN: Final = "unknown"
 Limit = int | Literal["unlimited"]
 
@@ -97,6 +100,8 @@ class CheckpointPolicy:
     """After it steps go that only `keep_every` or `keep_best` keeps."""
     continue_from: str | None = None
     """`<job id>/<attempt>/<step>`: begin at that committed step of another job instead of at 0."""
+    watch: str | None = None
+    """Where a command's own Orbax program saves: what it commits there is registered, unfenced, and never deleted."""
     save_deadline: str = "15m"
     """A save that is not committed so long after it began has failed; training goes on, and the next one is tried."""
 
@@ -104,6 +109,8 @@ class CheckpointPolicy:
         for name in ("every_steps", "keep_last", "keep_every"):
             _check_count(self, name, 10**9)
         _ = self.max_age_ms, self.save_deadline_ms
+        if self.watch is not None and not re.fullmatch(r"(gs://[a-z0-9]|/)[^\0]{0,2000}", self.watch):
+            raise SpecError("watch", f"write gs://BUCKET/FOLDER or the full path of a folder, got {self.watch[:80]!r}")
         if self.continue_from is not None and not re.fullmatch(r"[a-z0-9_]+(/\d{1,9}){2}", self.continue_from):
             raise SpecError("continue_from", f"write <job id>/<attempt>/<step>, got {self.continue_from[:80]!r}")
 
@@ -145,6 +152,8 @@ class JobSpec:
     grace: str = "30s"
     """From SIGTERM to SIGKILL when the job is cancelled."""
     retry: RetryPolicy = RetryPolicy()
+    patience: Patience = DEFAULT_PATIENCE
+    """How long each phase may go without a sign of progress before the attempt is ended."""
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
     """Variables of the program, as text. For what must not be read by others there is `secrets`."""
@@ -170,6 +179,8 @@ class JobSpec:
             duration_ms(getattr(self, name), name)
         if self.grace_ms > 3_600_000:
             raise SpecError("grace", f"must be at most 1h, got {self.grace}")
+        if self.checkpoint.watch is not None and self.program.builtin is not None:
+            raise SpecError("checkpoint.watch", "is for commands: what a builtin program commits is registered anyway")
         _check_env_vars(self.env_vars)
         _check_secrets(self.secrets, self.env_vars)
         if len(self.after.each) > MAX_DEPENDENCIES:
@@ -230,21 +241,17 @@ class JobSpec:
         return span
 
 
-_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_LONGEST_MS: Final = 3650 * 86_400_000
+@dataclass(frozen=True, slots=True)
+class RefusedSpec(JobSpec):
+    """A spec that an earlier version took and this one does not. It is shown as it was written; its other fields hold
+    what could be understood, and defaults. Its job is not started, and cannot be submitted anew as it is.
+    """
 
+    written: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
 
-@lru_cache(maxsize=4096)  # every tick asks for those of all jobs
-def duration_ms(text: str, field_name: str) -> int | None:
-    """Read `90s`, `10m`, `2h30m`, `unlimited` (None) as milliseconds. Raises SpecError naming `field_name`."""
-    if text == UNLIMITED:
-        return None
-    if not re.fullmatch(r"(\d{1,9}(ms|s|m|h|d))+", text):
-        raise SpecError(field_name, f"{text!r} is not a time span; write e.g. 30s, 10m, 2h30m or unlimited")
-    span = sum(int(n) * _UNITS_MS[unit] for n, unit in re.findall(r"(\d+)(ms|s|m|h|d)", text))
-    if not 0 < span <= _LONGEST_MS:
-        raise SpecError(field_name, f"{text!r} must be more than 0 and at most 3650d")
-    return span
+    def __post_init__(self) -> None:
+        """Nothing is checked: that it would not pass is known."""
 
 
 def _check_count(owner: object, name: str, most: int) -> None:

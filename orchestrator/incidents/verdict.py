@@ -5,40 +5,45 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrator.domain.endings import Reason, ending
-from orchestrator.domain.incident import Cause, RankExit
-
-_ECHOES: Final = (
-    "Connection closed by peer",
-    "Connection reset by peer",
-    "coordination service",
-    "CoordinationService",
-    "Gloo",
-    "heartbeat timeout",
-    "Shutdown barrier",
-)
-"""What jax.distributed and gloo print in the ranks that lost a sibling."""
+from orchestrator.domain.incident import Cause, Overdue, RankExit
+from orchestrator.incidents.signs import is_echo, never_met, reason_of
+from orchestrator.incidents.stacks import group, main_thread, odd_rank
 
 _TROUBLES: Final = frozenset(
-    {Reason.SLICE_LOST, Reason.HOST_LOST, Reason.LAUNCH_FAILED, Reason.PORT_CLASH, Reason.INVALID_PROGRAM}
+    {
+        Reason.SLICE_LOST,
+        Reason.HOST_LOST,
+        Reason.LAUNCH_FAILED,
+        Reason.PORT_CLASH,
+        Reason.PREEMPTED,
+        Reason.INVALID_PROGRAM,
+    }
 )
 """What only the supervisor sees, or was told with the order; it tells it by the reason's name."""
 
-_SIDE_CLAIMS: Final = frozenset({"superseded"})
 
-
-def judge(trouble: str | None, message: str, exits: Sequence[RankExit], stop: Reason | None, launched: bool) -> Cause:
+def judge(
+    trouble: str | None,
+    message: str,
+    exits: Sequence[RankExit],
+    stop: Reason | None,
+    launched: bool,
+    overdue: Overdue | None = None,
+) -> Cause:
     """The cause of a gang's end.
 
     `trouble` and `message` are the supervisor's (see `protocol.GangEnded`); `stop` is the reason of a stop that we had
     ordered, if any; `launched` says whether every rank had a process: one that never ran has no exit, and has not
-    succeeded. Order of weight: success of every rank; a lost host; trouble that the supervisor saw; the first rank that
-    failed by itself; our own order.
+    succeeded; `overdue` is what made no progress, where the gang was ended for that. Order of weight: success of every
+    rank; a lost host; trouble that the supervisor saw; the first rank that failed by itself; our own order.
     """
-    whole = trouble is None or (launched and trouble not in _TROUBLES)
+    whole = trouble is None or (launched and trouble not in _TROUBLES - {Reason.PREEMPTED})
     if exits and whole and all(exit.ok for exit in exits):
         return Cause(Reason.COMPLETED, ending(Reason.COMPLETED).says)
     if lost := [exit for exit in exits if exit.lost]:
         return _lost(lost)
+    if overdue is not None and trouble in (Reason.STALLED, Reason.INIT_TIMEOUT):
+        return _made_no_progress(Reason(trouble), overdue, exits)
     if trouble in _TROUBLES:
         return Cause(Reason(trouble), message or ending(Reason(trouble)).says)
     failed = [exit for exit in exits if not exit.ok and not exit.ordered]
@@ -46,6 +51,8 @@ def judge(trouble: str | None, message: str, exits: Sequence[RankExit], stop: Re
         return Cause(stop, ending(stop).says)
     if failed and all(_ended_by_notice(exit) for exit in failed):
         return _noticed(failed[0])
+    if failed and all(never_met(exit) for exit in failed) and len(failed) < len(exits):
+        return _gave_up_waiting(exits, failed)
     if failed:
         return _first_failure(failed)
     return Cause(Reason.LAUNCH_FAILED, message or "the gang ended before any rank did, and nobody saw why")
@@ -76,26 +83,56 @@ def _ended_by_notice(exit: RankExit) -> bool:
 
 
 def _first_failure(failed: Sequence[RankExit]) -> Cause:
-    root = min(failed, key=lambda exit: (_is_echo(exit), exit.exited_at_ms or 0, exit.rank))
+    root = min(failed, key=lambda exit: (is_echo(exit), exit.at_ms or 0, exit.rank))
     at = f" at step {root.last_step:,}" if root.last_step is not None else ""
     who = f"rank {root.rank} on {root.slice_id}/{root.host}"
-    reason = Reason.PROGRAM_ERROR
-    said = _last_line(root.stderr_tail)
-    if root.claim is not None:
-        said = root.claim.message
-        reason = Reason(root.claim.reason) if root.claim.reason in set(Reason) else reason
+    reason = reason_of(root)
+    said = root.claim.message if root.claim is not None else _last_line(root.stderr_tail)
+    if reason is Reason.HOST_OOM and root.memory is not None:
+        said = root.memory
     sentence = f"{who} {root.says}{at}" + (f": {said}" if said else "")
-    return Cause(reason, sentence, root.rank, root.slice_id, root.host, root.stderr_tail)
+    evidence = (*root.stderr_tail, *filter(None, (root.memory, root.disk)))
+    return Cause(reason, sentence, root.rank, root.slice_id, root.host, evidence)
 
 
-def _is_echo(exit: RankExit) -> bool:
-    """An abort, or an error about a lost sibling, follows another rank's failure."""
-    if exit.claim is not None:
-        told = exit.claim.message
-        return exit.claim.reason in _SIDE_CLAIMS or any(echo in told for echo in _ECHOES)
-    if exit.signal is not None:
-        return exit.signal == signal.SIGABRT and any(echo in line for line in exit.stderr_tail for echo in _ECHOES)
-    return any(echo in line for line in exit.stderr_tail[-5:] for echo in _ECHOES)
+def _made_no_progress(reason: Reason, overdue: Overdue, exits: Sequence[RankExit]) -> Cause:
+    """Who held the others up: at the barrier whoever is missing, elsewhere the rank that is unlike the others."""
+    waited = f"{overdue.waited_ms / 1000:,.0f} s (limit {overdue.limit_ms / 1000:,.0f} s)"
+    groups = group(exits)
+    rank = odd_rank(groups)
+    if reason is Reason.INIT_TIMEOUT:
+        rank = rank if rank in overdue.ranks else next(iter(overdue.ranks), None)
+        names = ", ".join(str(one) for one in overdue.ranks[:10]) + (", …" if len(overdue.ranks) > 10 else "")
+        plural = len(overdue.ranks) > 1
+        said = f"rank{'s' if plural else ''} {names} did not join the gang within {waited}"
+    elif overdue.phase == "train":
+        after = f" after step {overdue.step:,}" if overdue.step is not None else ""
+        said = f"no step was made for {waited}{after}"
+    else:
+        said = f"phase {overdue.phase} has taken {waited}"
+    rank = rank if rank is not None or len(overdue.ranks) != 1 else overdue.ranks[0]
+    root = next((exit for exit in exits if exit.rank == rank), None)
+    if root is None:
+        return Cause(reason, said, rank)
+    where = _where(root)
+    sentence = f"{said}: rank {root.rank} on {root.slice_id}/{root.host} {where}" if where else said
+    return Cause(reason, sentence, root.rank, root.slice_id, root.host, root.stack or root.stderr_tail)
+
+
+def _gave_up_waiting(exits: Sequence[RankExit], failed: Sequence[RankExit]) -> Cause:
+    """jax.distributed gave up before our own limit: the ranks that did not are the ones that were missing."""
+    missing = [exit for exit in exits if exit not in failed]
+    who = ", ".join(f"rank {exit.rank} on {exit.slice_id}/{exit.host}" for exit in missing[:10])
+    root, waited = missing[0], min(failed, key=lambda exit: exit.at_ms or 0)
+    said = f"{who} did not join the gang before jax.distributed gave up in rank {waited.rank}"
+    return Cause(Reason.INIT_TIMEOUT, said, root.rank, root.slice_id, root.host, waited.stderr_tail)
+
+
+def _where(root: RankExit) -> str:
+    if root.stopped:
+        return "was stopped, as by SIGSTOP"
+    frames = main_thread(root.stack)
+    return f"stood in {frames[0]}" if frames else ""
 
 
 def _last_line(lines: Sequence[str]) -> str:

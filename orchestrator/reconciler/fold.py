@@ -6,6 +6,7 @@ from orchestrator.domain.endings import Reason
 from orchestrator.domain.job import Slice, SliceState
 from orchestrator.domain.lifecycle import JobEvent, JobState
 from orchestrator.domain.topology import SliceShape
+from orchestrator.incidents.card import with_card
 from orchestrator.incidents.verdict import judge
 from orchestrator.protocol import GangEnded, GangReady, SliceDown, SliceUp
 from orchestrator.reconciler.desk import Desk, JobDraft
@@ -63,7 +64,9 @@ def _gang_ended(desk: Desk, draft: JobDraft, row_id: int, ended: GangEnded) -> N
     if attempt is None:
         return
     stop = attempt.stop.reason if attempt.stop else None
-    cause = judge(ended.trouble, ended.message, ended.exits, stop, attempt.ready_at_ms is not None)
+    launched = attempt.ready_at_ms is not None
+    cause = judge(ended.trouble, ended.message, ended.exits, stop, launched, ended.overdue)
+    cause = with_card(cause, ended.exits, ended.detected_at_ms, ended.last_sign_at_ms, ended.overdue)
     draft.facts.append(row_id)
     draft.attempt = replace(
         attempt,

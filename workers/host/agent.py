@@ -6,6 +6,7 @@ Methods run one after the other on the actor's main thread, so the shims that th
 import logging
 import os
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -19,11 +20,15 @@ from orchestrator.protocol import HostInfo
 from workers.host import notice, output, streams
 from workers.host.code import CodeCache
 from workers.host.environment import argv, contract_variables, rank_environment
+from workers.host.inspection import Inspection
 from workers.host.leftovers import remove_leftovers
 from workers.host.messages import HostOrder, HostStatus, Launched, RankOrder, Stream
+from workers.host.metadata import NoticeWatch
 from workers.host.output import OutputFile
 from workers.host.process import ProcessExit, RankProcess
+from workers.host.pulse import PulseTaker
 from workers.host.raylet import exit_with_raylet
+from workers.host.shortage import MemoryWatch, full_disk
 
 LEASE_S: Final = 10.0
 """Without a poll for so long the supervisor is gone or cut off: the rank is ended, as others may take its place."""
@@ -45,9 +50,18 @@ class Agent:
         self._order: RankOrder | None = None
         self._rank: RankProcess | None = None
         self._exit: RankExit | None = None
+        self._pulse: PulseTaker | None = None
+        self._memory: MemoryWatch | None = None
+        self._inspection: Inspection | None = None
+        self._notice: str | None = None
         self._renewed_at = time.monotonic()
         exit_with_raylet(self._end_at_once)
         threading.Thread(target=self._watch_lease, name="lease-watch", daemon=True).start()
+        if not host.emulated:
+            NoticeWatch(self._take_notice).start()
+        if ray.is_initialized() and threading.current_thread() is threading.main_thread():
+            # The host is being shut down. It is Python's handler: it runs with the next poll, which reports it.
+            signal.signal(signal.SIGTERM, lambda *_: self._take_notice("its agent got SIGTERM"))
 
     def info(self) -> HostInfo:
         """Which host this is."""
@@ -80,8 +94,11 @@ class Agent:
         environment = rank_environment(os.environ, self._host, order, folder=folder, compile_cache=cache)
         contract = contract_variables(self._host, order, folder)
         marker = {f"PODWRIGHT_{name}": contract[f"PODWRIGHT_{name}"] for name in ("ATTEMPT_ID", "RANK", "SPOOL")}
-        self._order, self._exit, self._rank = order, None, None
+        self._order, self._exit, self._rank, self._inspection = order, None, None, None
         self._rank = RankProcess.launch(argv(order), environment, folder, marker, code)
+        pid = self._rank.launched.pid
+        self._pulse = PulseTaker(folder, order.coordinator, pid, reports=order.program.builtin is not None)
+        self._memory = MemoryWatch(pid)
         return self._rank.launched
 
     def has_code(self, digest: str) -> bool:
@@ -103,13 +120,22 @@ class Agent:
         if renews:
             self._renewed_at = time.monotonic()
         if attempt_id is None or self._order is None or self._rank is None or self._order.attempt_id != attempt_id:
-            return HostStatus(attempt_id, None, True, {})
+            return HostStatus(attempt_id, None, True, {}, notice=self._notice, now_ms=_now_ms())
+        if self._memory is not None:
+            self._memory.look()
         sizes, ended, drained = streams.sizes(self._folder(attempt_id)), self._rank.exit(), self._rank.drained()
         if drained:
             sizes = streams.sizes(self._folder(attempt_id))
         if ended is not None and self._exit is None:
             self._exit = self._report(self._order, ended)
-        return HostStatus(attempt_id, self._exit, drained, sizes)
+        pulse = self._pulse.look() if self._pulse is not None and ended is None else None
+        inspected = self._inspection is not None and self._inspection.done
+        return HostStatus(attempt_id, self._exit, drained, sizes, pulse, inspected, self._notice, _now_ms())
+
+    def inspect(self, attempt_id: str) -> None:
+        """Take the rank's stacks, once; polls say when they are there, and its report holds them."""
+        if (rank := self._rank_of(attempt_id)) is not None and self._inspection is None:
+            self._inspection = Inspection(rank.launched.pid)
 
     def terminate(self, attempt_id: str, grace_ms: int) -> None:
         """SIGTERM the attempt's rank, if it is here, and let it know that it will be killed after `grace_ms`."""
@@ -152,13 +178,14 @@ class Agent:
 
     def _report(self, order: RankOrder, ended: ProcessExit) -> RankExit:
         folder = self._folder(order.attempt_id)
-        step, claim = None, None
+        step, claim, phase = None, None, None
         tail: tuple[str, ...] = ()
         try:
-            step, claim = streams.spool_evidence(folder)
+            step, claim, phase = streams.spool_evidence(folder)
             tail = streams.stderr_tail(folder)
         except Exception:  # how the rank ended is known, and must be told
             log.exception("the evidence of attempt %s cannot be read", order.attempt_id)
+        unasked_kill = ended.signal == signal.SIGKILL and not ended.ordered
         return RankExit(
             rank=order.rank,
             slice_id=self._host.slice_id,
@@ -171,7 +198,17 @@ class Agent:
             last_step=step,
             stderr_tail=tail,
             claim=claim,
+            phase=phase,
+            stack=self._inspection.stack if self._inspection is not None else (),
+            stopped=self._inspection is not None and self._inspection.stopped,
+            memory=self._memory.evidence() if self._memory is not None and unasked_kill else None,
+            disk=full_disk(folder) if not ended.ordered and ended.exit_code != 0 else None,
         )
+
+    def _take_notice(self, says: str) -> None:
+        if self._notice is None:
+            log.warning("host %s/%d will be taken away: %s", self._host.slice_id, self._host.host, says)
+            self._notice = says
 
     def _watch_lease(self) -> None:
         while True:
@@ -186,3 +223,7 @@ class Agent:
         """The raylet is gone, and so is this host for everybody else. What is left ends with this process."""
         if self._rank is not None:
             self._rank.end()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

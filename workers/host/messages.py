@@ -53,6 +53,27 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
+class Pulse:
+    """How a rank gets on, by its spool and its sockets. Ages are by the agent's own steady clock, as of the answer."""
+
+    age_ms: int
+    """Since its launch."""
+    joined: bool
+    """Whether it is past the barrier, or at it: it said so, or has a connection with the coordinator."""
+    phase: str | None = None
+    phase_ms: int = 0
+    """Since it entered the phase."""
+    step: int | None = None
+    total_steps: int | None = None
+    step_ms: int = 0
+    """Since it last reported a step, or entered the phase `train`."""
+    gaps: int = 0
+    """How many gaps between two reports of steps are known, up to a few dozen."""
+    median_ms: int = 0
+    slowest_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class HostStatus:
     """What an agent answers to a poll about one attempt.
 
@@ -64,3 +85,11 @@ class HostStatus:
     exit: RankExit | None
     drained: bool
     sizes: dict[Stream, int]
+    pulse: Pulse | None = None
+    """Of a rank that runs."""
+    inspected: bool = False
+    """Whether the stacks that were asked for are there."""
+    notice: str | None = None
+    """Who told this host that it will be taken away, in words."""
+    now_ms: int | None = None
+    """The host's wall clock when it answered."""

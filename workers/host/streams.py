@@ -39,15 +39,16 @@ def stderr_tail(folder: Path) -> tuple[str, ...]:
     return tuple(clean(text).splitlines()[-TAIL_LINES:])
 
 
-def spool_evidence(folder: Path) -> tuple[int | None, Claim | None]:
-    """The last step that the spool names, and what the program said about its own end if that is its last line."""
-    lines = list(_records(_end_of(folder / FILES["spool"], EVIDENCE_BYTES)))
-    step = next((line["step"] for line in reversed(lines) if _is_step(line.get("step"))), None)
+def spool_evidence(folder: Path) -> tuple[int | None, Claim | None, str | None]:
+    """The last step that the spool names, the program's word on its own end if it is the last line, the last phase."""
+    lines = list(records(_end_of(folder / FILES["spool"], EVIDENCE_BYTES)))
+    step = next((line["step"] for line in reversed(lines) if is_step(line.get("step"))), None)
+    phase = next((clean(str(line.get("phase")))[:64] for line in reversed(lines) if line.get("type") == "phase"), None)
     claim = None
     if lines and lines[-1].get("type") == "failure":
         reason, message = (clean(str(lines[-1].get(key, "")))[:LONGEST_CLAIM] for key in ("reason", "message"))
         claim = Claim(reason, message)
-    return step, claim
+    return step, claim, phase
 
 
 def clean(text: str) -> str:
@@ -55,11 +56,12 @@ def clean(text: str) -> str:
     return _SURROGATE_OR_NUL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _is_step(value: object) -> bool:
+def is_step(value: object) -> bool:
+    """Whether the value may be a number of steps."""
     return type(value) is int and 0 <= value < 2**63
 
 
-def _records(data: bytes) -> Iterator[dict[str, Any]]:
+def records(data: bytes) -> Iterator[dict[str, Any]]:
     """The JSON objects among the lines. A shell script may write anything here, and a kill may leave half a line."""
     for line in data.splitlines():
         try:

@@ -32,7 +32,7 @@ def initialize() -> None:
     here = context()
     if here is not None:
         phase("init")
-        distributed.initialize(here)
+        distributed.initialize(here, _reporter())
 
 
 def phase(name: str) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from workers.rank.context import RankContext
+from workers.rank.progress import Reporter
 
 # JAX's own 100 s leave the survivors of a killed rank waiting for 92 s; these end them in 6.6 s.
 HEARTBEAT_TIMEOUT_S = 10
 SHUTDOWN_TIMEOUT_S = 10
-CONNECT_TIMEOUT_S = 120
+CONNECT_TIMEOUT_S = 3600
+"""Ours is shorter, grows with the gang and names the rank that is missing; this one ends what nobody leads."""
 
 
-def initialize(context: RankContext) -> None:
+def initialize(context: RankContext, reporter: Reporter) -> None:
     """Join the gang and wait until all its ranks did. Once per process life.
 
-    A gang of one joins as well, so that one code path serves every size. Raises what JAX raises, after 120 s without
-    the others.
+    A gang of one joins as well, so that one code path serves every size. The phase `join` is that of the barrier: who
+    is not in it when the time is up is missing. Raises what JAX raises, after an hour without the others.
     """
     import jax
 
+    reporter.phase("join")
     jax.distributed.initialize(
         coordinator_address=context.coordinator,
         # By default JAX listens on all interfaces.
@@ -29,6 +32,7 @@ def initialize(context: RankContext) -> None:
         heartbeat_timeout_seconds=HEARTBEAT_TIMEOUT_S,
         shutdown_timeout_seconds=SHUTDOWN_TIMEOUT_S,
     )
+    reporter.phase("init")
 
 
 def leave() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_MESSAGE_CHARACTERS = 2_000
-PHASES = frozenset({"init", "compile", "restore", "train", "eval", "checkpoint"})
+PHASES = frozenset({"init", "join", "compile", "restore", "train", "eval", "checkpoint"})
 
 
 def wall_ms() -> int:

@@ -4,15 +4,17 @@ Makes no Ray call and starts no thread: `step` is called a few times a second wi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
 from orchestrator.domain.ids import SliceId
-from orchestrator.domain.incident import RankExit
+from orchestrator.domain.incident import Overdue, RankExit
 from orchestrator.domain.job import RankStarted
 from orchestrator.protocol import FactBody, GangEnded, GangReady, HostInfo, RunOrder, StopOrder
 from workers.host.messages import HostStatus, Launched, RankOrder, Stream
+from workers.slice.clash import is_port_clash
+from workers.slice.patience import BARRIER, overdue
 
 LAUNCH_TIMEOUT_MS: Final = 30_000
 FLUSH_TIMEOUT_MS: Final = 10_000
@@ -26,8 +28,13 @@ PORT_CLASH: Final = "port_clash"
 SUPERSEDED: Final = "superseded"
 """The trouble of an attempt that is no longer wanted: the orders lack it, or its reports get 409 or 410."""
 
-_PORT_TAKEN: Final = ("address already in use", "failed to add port to server")
-"""What the system and, in jax.distributed, gRPC say in rank 0, which binds the coordinator's port; in lower case."""
+STALLED: Final = "stalled"
+INIT_TIMEOUT: Final = "init_timeout"
+PREEMPTED: Final = "preempted"
+INSPECT_TIMEOUT_MS: Final = 15_000
+"""How long the stacks of a gang that hangs are waited for."""
+NOTICE_GRACE_MS: Final = 25_000
+"""From a notice to SIGKILL: providers give 30 s."""
 
 
 class GangHost(Protocol):
@@ -39,10 +46,13 @@ class GangHost(Protocol):
     status: HostStatus | None
     last_sign_ms: int
 
+    @property
+    def clock_ahead_ms(self) -> int: ...
     def launch(self, order: RankOrder) -> None: ...
     def launched(self) -> Launched | str | None: ...
     def terminate(self, attempt_id: str, grace_ms: int) -> None: ...
     def end(self, attempt_id: str) -> None: ...
+    def inspect(self, attempt_id: str) -> None: ...
 
 
 class GangStreams(Protocol):
@@ -68,6 +78,8 @@ class GangPhase(StrEnum):
     """The program's code is brought to the hosts; nothing runs yet."""
     LAUNCHING = "launching"
     RUNNING = "running"
+    INSPECTING = "inspecting"
+    """It hangs and will be ended once all its stacks were taken."""
     ENDING = "ending"
     FLUSHING = "flushing"
     ENDED = "ended"
@@ -80,6 +92,7 @@ class _Verdict:
     trouble: str | None
     message: str
     detected_at_ms: int
+    overdue: Overdue | None = None
 
 
 class Gang:
@@ -115,6 +128,8 @@ class Gang:
         self._stopped_at: int | None = None
         self._kill_at: int | None = None
         self._launch_began = ticks_ms()
+        self._inspect_by = 0
+        self._coordinator = ""
 
     def launch(self, coordinator: str) -> None:
         """Have every host start its rank, as soon as the program's code is there."""
@@ -145,8 +160,8 @@ class Gang:
                 )
             )
 
-    def stop(self, stop: StopOrder) -> None:
-        """End the gang: SIGTERM, and SIGKILL `grace_ms` after the *first* stop.
+    def stop(self, stop: StopOrder, says: str = "") -> None:
+        """End the gang: SIGTERM, and SIGKILL `grace_ms` after the *first* stop. `says` tells why.
 
         Repeats change nothing; a smaller grace hurries. Has no effect on the verdict when the gang was ending already;
         where only the last bytes are awaited, it shortens that.
@@ -158,7 +173,7 @@ class Gang:
         if self._stopped_at is None:
             self._stopped_at = self._ticks_ms()
             if self._verdict is None:
-                self._begin_to_end(stop.reason, f"stopped: {stop.reason}")
+                self._begin_to_end(stop.reason, says or f"stopped: {stop.reason}")
                 for host in self._hosts:
                     if stop.grace_ms > 0 and host.lost is None:
                         host.terminate(self.order.attempt_id, stop.grace_ms)
@@ -169,12 +184,16 @@ class Gang:
         """Look at the hosts and do what follows."""
         if self._streams.refused() and self._verdict is None:
             self.stop(StopOrder(SUPERSEDED, grace_ms=0))
+        if self._verdict is None and (notice := self._notice()) is not None:
+            self.stop(StopOrder(PREEMPTED, NOTICE_GRACE_MS), notice)
         if self.phase is GangPhase.FETCHING:
             self._step_fetching()
         if self.phase is GangPhase.LAUNCHING:
             self._step_launching()
         if self.phase is GangPhase.RUNNING:
             self._step_running()
+        if self.phase is GangPhase.INSPECTING:
+            self._step_inspecting()
         if self.phase is GangPhase.ENDING:
             self._step_ending()
         if self.phase is GangPhase.FLUSHING:
@@ -216,21 +235,31 @@ class Gang:
     def _step_running(self) -> None:
         if (lost := self._lost_in_words()) is not None:
             return self._fail(None, lost)
-        exits = [host.status.exit if host.status is not None else None for host in self._hosts]
+        exits = [self._exit_of(rank, host) for rank, host in enumerate(self._hosts)]
         failed = [found for found in exits if found is not None and not found.ok]
         if failed:
-            first = min(failed, key=lambda found: found.exited_at_ms or 0)
+            first = min(failed, key=lambda found: found.at_ms or 0)
             if all(found.ordered for found in failed):
                 # Not by us: agents end ranks when no poll comes, so this supervisor was frozen or cut off.
                 return self._fail(SLICE_LOST, f"slice {first.slice_id} was cut off from its supervisor")
-            if clash := next(filter(_is_port_clash, failed), None):
-                return self._fail(
-                    PORT_CLASH, f"rank 0 on {clash.slice_id}/{clash.host} found the coordinator's port taken"
-                )
+            for found in failed:
+                if is_port_clash(found, self._coordinator):
+                    at = f"rank 0 on {found.slice_id}/{found.host}"
+                    return self._fail(PORT_CLASH, f"{at} found the coordinator's port taken")
             return self._fail(None, f"rank {first.rank} on {first.slice_id}/{first.host} {first.says}")
         if all(exits):
             self._begin_to_end(None, "every rank exited 0")
+        elif (late := self._overdue()) is not None:
+            self._begin_to_inspect(late)
         return None
+
+    def _step_inspecting(self) -> None:
+        """No rank is ended before all were looked at: the odd one is only seen beside the others."""
+        hurry = self._kill_at is not None and self._ticks_ms() >= self._kill_at
+        if hurry or self._ticks_ms() >= self._inspect_by or all(map(_looked_at, self._hosts)):
+            self.phase = GangPhase.ENDING
+            self._kill_at = self._ticks_ms()
+            self._end_all()
 
     def _step_ending(self) -> None:
         hurry = self._kill_at is not None and self._ticks_ms() >= self._kill_at
@@ -267,6 +296,7 @@ class Gang:
                     detected_at_ms=self._verdict.detected_at_ms,
                     drained_at_ms=self._drained_at_ms,
                     last_sign_at_ms=min((host.last_sign_ms for host in lost), default=None),
+                    overdue=self._verdict.overdue,
                 )
             )
             self.phase = GangPhase.ENDED
@@ -278,6 +308,15 @@ class Gang:
         self._begin_to_end(trouble, message)
         self._kill_at = self._ticks_ms()
         self._end_all()
+
+    def _begin_to_inspect(self, late: Overdue) -> None:
+        trouble = INIT_TIMEOUT if late.phase == BARRIER else STALLED
+        self._verdict = _Verdict(trouble, f"no progress in phase {late.phase}", self._now_ms(), late)
+        self._inspect_by = self._ticks_ms() + INSPECT_TIMEOUT_MS
+        self.phase = GangPhase.INSPECTING
+        for host in self._hosts:
+            if host.lost is None:
+                host.inspect(self.order.attempt_id)
 
     def _begin_to_end(self, trouble: str | None, message: str) -> None:
         self._verdict = _Verdict(trouble, message, self._now_ms())
@@ -291,23 +330,37 @@ class Gang:
                 host.end(self.order.attempt_id)
 
     def _exit_of(self, rank: int, host: GangHost) -> RankExit | None:
+        if host.status is not None and host.status.exit is not None:  # of a lost host: it had ended before that
+            return replace(host.status.exit, clock_ahead_ms=host.clock_ahead_ms)
         if host.lost is None:
-            return host.status.exit if host.status is not None else None
-        if host.status is not None and host.status.exit is not None:
-            return host.status.exit  # it had ended before its host was lost
+            return None
         return RankExit.lost_with_host(rank, host.slice_id, host.info.host)
 
     def _lost_in_words(self) -> str | None:
         names = [f"{self._name(host)} was lost: {host.lost}" for host in self._hosts if host.lost is not None]
         return "; ".join(names) or None
 
+    def _overdue(self) -> Overdue | None:
+        pulses = {
+            rank: host.status.pulse
+            for rank, host in enumerate(self._hosts)
+            if host.status is not None and host.status.pulse is not None and host.status.exit is None
+        }
+        return overdue(self.order.limits, pulses)
+
+    def _notice(self) -> str | None:
+        """That a host will be taken away, in words; the slice goes with it."""
+        for host in self._hosts:
+            if host.status is not None and host.status.notice is not None:
+                return f"{self._name(host)} will be taken away: {host.status.notice}"
+        return None
+
     def _name(self, host: GangHost) -> str:
         return f"host {host.slice_id}/{host.info.host}"
 
 
-def _is_port_clash(found: RankExit) -> bool:
-    """Whether the rank that binds the coordinator's port could not: the port was free only when it was chosen."""
-    if found.rank != 0 or found.ordered or found.last_step is not None:
-        return False
-    said = "\n".join((*found.stderr_tail, found.claim.message if found.claim is not None else "")).lower()
-    return any(words in said for words in _PORT_TAKEN)
+def _looked_at(host: GangHost) -> bool:
+    """Whether nothing more will be learnt of the rank's stacks."""
+    return host.lost is not None or (
+        host.status is not None and (host.status.inspected or host.status.exit is not None)
+    )

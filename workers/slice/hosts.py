@@ -17,9 +17,12 @@ from orchestrator.protocol import HostInfo
 from workers.host.agent import LEASE_S
 from workers.host.messages import HostStatus, Launched, RankOrder, Stream
 from workers.host.output import OutputFile
+from workers.slice.clocks import ClockOffset
 
 SILENCE_S: Final = LEASE_S + 2.0
 RESEND_S: Final = 1.0
+FAILING_S: Final = 30.0
+"""An agent that answers, but only with errors, is as good as silent after so long."""
 READ_TIMEOUT_S: Final = 5.0
 CODE_TIMEOUT_S: Final = 60.0
 
@@ -36,7 +39,12 @@ class Host:
         """Why the host counts as lost, once it does."""
         self.status: HostStatus | None = None
         """The last answer about the attempt that `observe` asks for."""
-        self.last_sign_ms = time.time_ns() // 1_000_000
+        self.last_sign_ms = _now_ms()
+        self.notice: str | None = None
+        """Who said that the host will be taken away; it stays said."""
+        self._clock = ClockOffset()
+        self._sent_ms = 0
+        self._failing_since: float | None = None
         self._agent = agent
         self._answered_at = time.monotonic()
         self._poll: Any = None
@@ -58,6 +66,7 @@ class Host:
         if self.lost is None and time.monotonic() - self._answered_at > SILENCE_S:
             self.lost = f"its agent has not answered for {SILENCE_S:.0f} s"
         if self._poll is None:
+            self._sent_ms = _now_ms()
             self._poll = self._agent.poll.remote(attempt_id, renews)
         if self.status is not None and self.status.attempt_id != attempt_id:
             self.status = None
@@ -87,6 +96,15 @@ class Host:
         if self.lost is None and (self._end_sent_at is None or now - self._end_sent_at > RESEND_S):
             self._end_sent_at = now
             self._agent.end.remote(attempt_id)
+
+    def inspect(self, attempt_id: str) -> None:
+        """Have the rank's stacks taken; `status.inspected` tells when they are there."""
+        self._agent.inspect.remote(attempt_id)
+
+    @property
+    def clock_ahead_ms(self) -> int:
+        """By how much the host's wall clock is ahead of ours, as far as that is certain."""
+        return self._clock.ahead_ms
 
     def read(self, attempt_id: str, offsets: Mapping[Stream, int], limit: int) -> dict[Stream, bytes]:
         """New bytes of those of the rank's streams that have an offset, at most `limit` of each.
@@ -145,11 +163,30 @@ class Host:
             self.lost = "its agent died"
             return
         except RayTaskError as error:
-            log.warning("the agent of host %d fails to say how it is: %s", self.info.host, _in_words(error))
+            self._take_failure(_in_words(error))
+            return
         except RayError:
             return  # unavailable for now: the silence counts
+        self._failing_since = None
         self._answered_at = time.monotonic()
-        self.last_sign_ms = time.time_ns() // 1_000_000
+        self.last_sign_ms = _now_ms()
+        if self.status is not None:
+            self.notice = self.notice or self.status.notice
+            if self.status.now_ms is not None:
+                self._clock.take(self._sent_ms, self.last_sign_ms, self.status.now_ms)
+
+    def _take_failure(self, says: str) -> None:
+        """It lives, and cannot tell how its rank is. For a while that is no silence; for ever it would be a hang."""
+        log.warning("the agent of host %d fails to say how it is: %s", self.info.host, says)
+        now = time.monotonic()
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        if now - self._failing_since > FAILING_S:
+            self.lost = f"its agent has failed to say how it is for {FAILING_S:.0f} s: {says}"
+        self._answered_at = now
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _in_words(error: RayError) -> str:

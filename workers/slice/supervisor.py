@@ -207,10 +207,10 @@ class Supervisor:
                     self._muster = None
         if self._lent is not None and self._lent.ended(self._hosts):
             self._lent = None
-        lost = [host for host in self._hosts if host.lost is not None]
+        lost = [host for host in self._hosts if host.lost is not None or host.notice is not None]
         if lost and self._led is None and self._lent is None and self._phase is Phase.UP:
             # After the gang's own report, so that the slice is not offered, nor called lost, before its ranks are gone.
-            words = "; ".join(f"host {host.info.host}: {host.lost}" for host in lost)
+            words = "; ".join(f"host {host.info.host}: {host.lost or host.notice}" for host in lost)
             slice_id = SliceId(self._plan.slice_id)
             self._outbox.add(SliceDown("slice_down", slice_id, self._plan.incarnation, words, _now_ms()))
             self._phase = Phase.LOST

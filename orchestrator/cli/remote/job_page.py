@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.remote.failure_card import failure_card
 from orchestrator.cli.remote.tables import Answer, columns
 from orchestrator.cli.remote.wording import STATE_COLOURS, moment, plain, size, span, steps
 from orchestrator.domain.endings import ENDINGS
@@ -28,6 +29,8 @@ class JobPage:
         parts: list[Any] = [*_head(self.job, self.ledger, now_ms)]
         if self.attempts:
             parts += [Text(), _attempts(self.attempts, now_ms)]
+        if failed := [attempt for attempt in self.attempts if attempt.get("card")]:
+            parts += [Text(), *failure_card(failed[-1])]
         if self.checkpoints:
             parts += [Text(), _checkpoints(self.checkpoints)]
         return Group(*parts)
@@ -41,7 +44,9 @@ def charged_to(reason: str | None) -> str:
 
 
 def time_to_detect(attempt: Answer) -> int | None:
-    """From the last sign of a lost host to the verdict, if one was lost."""
+    """From the first that is known of the trouble to its detection; of a lost host since its last sign of life."""
+    if (card := attempt.get("card")) and card["detect_ms"] is not None:
+        return int(card["detect_ms"])
     sign, detected = attempt["last_sign_at_ms"], attempt["detected_at_ms"]
     return None if sign is None or detected is None else max(0, detected - sign)
 

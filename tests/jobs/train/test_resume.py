@@ -71,7 +71,7 @@ def test_ten_steps_equal_five_and_a_restore_in_new_processes_and_five_bit_for_bi
     different = [name for name in expected if expected[name].tobytes() != found[name].tobytes()]
     assert different == []
     phases = [record["phase"] for record in second.records("phase", rank=1)]
-    assert phases == ["init", "restore", "compile", "train", "checkpoint", "eval"]
+    assert phases == ["init", "join", "init", "restore", "compile", "train", "checkpoint", "eval"]
     assert second.records("progress", rank=1)[-1]["step"] == 10
 
 

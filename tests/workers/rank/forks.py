@@ -146,7 +146,7 @@ def _save_some(context: Any, reporter: Any, saves: int) -> None:
     jax.config.update("jax_enable_x64", True)
     if context.rank_count > 1:
         jax.config.update("jax_num_cpu_devices", 2)
-        distributed.initialize(context)
+        distributed.initialize(context, reporter)
     spread = NamedSharding(Mesh(np.array(jax.devices()), ("all",)), PartitionSpec("all"))
 
     def whole(step: int) -> dict[str, Any]:

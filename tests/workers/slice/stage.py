@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
 from orchestrator.domain.incident import Claim, RankExit
+from orchestrator.domain.patience import NO_LIMITS, Limits
 from orchestrator.protocol import (
     CheckpointOrder,
     FactBody,
@@ -28,6 +29,7 @@ class PlayedHost:
     lost: str | None = None
     status: HostStatus | None = None
     last_sign_ms: int = 500
+    clock_ahead_ms: int = 0
     outcome: Launched | str | None = None
     signals: list[str] = field(default_factory=list)
     order: RankOrder | None = None
@@ -43,6 +45,9 @@ class PlayedHost:
 
     def end(self, attempt_id: str) -> None:
         self.signals.append("KILL")
+
+    def inspect(self, attempt_id: str) -> None:
+        self.signals.append("INSPECT")
 
     def runs(self) -> None:
         self.outcome = Launched(1000 + self.info.host, 0)
@@ -99,13 +104,13 @@ class PlayedCode:
 class Play:
     """A gang of two ranks with its stage; `step` lets time pass first."""
 
-    def __init__(self, code: PlayedCode | None = None) -> None:
+    def __init__(self, code: PlayedCode | None = None, limits: Limits = NO_LIMITS) -> None:
         self.hosts = [PlayedHost(HostInfo(host, f"node-{host}", "127.0.0.1", 4)) for host in range(2)]
         self.streams = PlayedStreams()
         self.facts: list[FactBody] = []
         self.ms = 0
         self.gang = Gang(
-            an_order(),
+            an_order(limits),
             self.hosts,
             self.streams,
             self.facts.append,
@@ -137,7 +142,7 @@ class Play:
         return self.gang.phase is GangPhase.ENDED
 
 
-def an_order() -> RunOrder:
+def an_order(limits: Limits = NO_LIMITS) -> RunOrder:
     program = ProgramOrder(None, None, ("true",))
     checkpoint = CheckpointOrder("/ckpt", None)
-    return RunOrder(1, JobId("j"), ATTEMPT, 1, (SliceId("s"),), program, {}, checkpoint, "token")
+    return RunOrder(1, JobId("j"), ATTEMPT, 1, (SliceId("s"),), program, {}, checkpoint, "token", limits=limits)

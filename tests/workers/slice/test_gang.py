@@ -2,10 +2,11 @@
 
 import pytest
 
-from orchestrator.domain.incident import Claim
+from orchestrator.domain.incident import Claim, Overdue
+from orchestrator.domain.patience import Limits
 from orchestrator.protocol import GangReady, StopOrder
 from tests.workers.slice.stage import ATTEMPT, Play
-from workers.host.messages import HostStatus
+from workers.host.messages import HostStatus, Pulse
 from workers.slice.gang import GangPhase
 
 
@@ -156,8 +157,9 @@ def test_reports_that_are_refused_end_the_gang_at_once() -> None:
     assert play.end.trouble == "superseded"
 
 
-IN_USE = "OSError: [Errno 98] Address already in use"
-GRPC = "E1201 00:31:06 21209 add_port.cc:83] Failed to add port to server: No address added out of total 1 resolved"
+OWN = "OSError: [Errno 98] Address already in use"
+IN_USE = f"{OWN}: 127.0.0.1:23000"
+GRPC = "E1201 00:31:06 21209 add_port.cc:83] Failed to add port to server: No address for '127.0.0.1:23000'"
 
 
 @pytest.mark.parametrize("words", [(IN_USE,), (GRPC, "JaxRuntimeError: UNKNOWN: Failed to start RPC server")])
@@ -179,11 +181,81 @@ def test_the_claim_of_rank_0_tells_of_a_port_clash_too_also_after_an_echo() -> N
     assert play.end.trouble == "port_clash"
 
 
-@pytest.mark.parametrize(("host", "step"), [(1, None), (0, 7)], ids=["another rank", "after a step"])
-def test_other_ports_are_the_programs_own(host: int, step: int | None) -> None:
+@pytest.mark.parametrize(
+    ("host", "step", "words"),
+    [(1, None, IN_USE), (0, 7, IN_USE), (0, None, OWN)],
+    ids=["another rank", "after a step", "another port, before the first step"],
+)
+def test_other_ports_are_the_programs_own(host: int, step: int | None, words: str) -> None:
     play = Play().running()
-    play.hosts[host].exits(1, step=step, stderr=(IN_USE,))
+    play.hosts[host].exits(1, step=step, stderr=(words,))
     play.hosts[1 - host].exits(signal=9, ordered=True)
     play.step()
     play.step()
     assert play.end.trouble is None
+
+
+LIMITS = Limits(5_000, None, None, 4_000, None, None, by_history=False)
+
+
+def pulses(play: Play, **of_rank_1: object) -> None:
+    """Rank 0 waits at the barrier; rank 1 as told."""
+    for host, fields in zip(play.hosts, ({"joined": True}, of_rank_1), strict=True):
+        pulse = Pulse(**({"age_ms": 6_000, "joined": False} | fields))  # type: ignore[arg-type]
+        host.status = HostStatus(ATTEMPT, None, False, {}, pulse)
+
+
+def test_a_rank_that_never_joins_is_looked_at_with_all_others_before_it_is_ended() -> None:
+    play = Play(limits=LIMITS).running()
+    pulses(play)
+    play.step()
+    assert [host.signals for host in play.hosts] == [["INSPECT"], ["INSPECT"]]
+    play.hosts[0].status = HostStatus(ATTEMPT, None, False, {}, inspected=True)
+    play.step()
+    assert play.hosts[0].signals == ["INSPECT"]
+    play.step(after_ms=15_000)  # the other stack never comes
+    assert [host.signals[-1] for host in play.hosts] == ["KILL", "KILL"]
+    for host in play.hosts:
+        host.exits(signal=9, ordered=True)
+    play.step()
+    assert (play.end.trouble, play.end.overdue) == ("init_timeout", Overdue("join", (1,), 6_000, 5_000))
+
+
+def test_a_gang_that_makes_no_step_is_stalled_unless_it_is_cancelled_meanwhile() -> None:
+    for cancelled in (False, True):
+        play = Play(limits=LIMITS).running()
+        pulses(play, joined=True, phase="train", step=40, step_ms=4_001, gaps=9)
+        if cancelled:
+            play.gang.stop(StopOrder("cancelled", 0))
+        play.step()
+        for host in play.hosts:
+            host.exits(signal=9, ordered=True)
+        play.step()
+        play.step()
+        assert play.end.trouble == ("cancelled" if cancelled else "stalled")
+        assert play.end.overdue == (None if cancelled else Overdue("train", (1,), 4_001, 4_000, 40))
+
+
+def test_a_notice_to_one_host_reaches_every_rank() -> None:
+    play = Play().running()
+    play.hosts[1].status = HostStatus(ATTEMPT, None, False, {}, notice="GCE says preempted=TRUE")
+    play.step()
+    assert [host.signals for host in play.hosts] == [["TERM"], ["TERM"]]
+    for host in play.hosts:
+        host.exits(143, ordered=True)
+    play.step()
+    assert (play.end.trouble, play.end.message) == (
+        "preempted",
+        "host s/1 will be taken away: GCE says preempted=TRUE",
+    )
+
+
+def test_the_first_failure_is_found_by_one_clock() -> None:
+    play = Play().running()
+    play.hosts[0].exits(1, at=10_000)
+    play.hosts[0].clock_ahead_ms = 9_000
+    play.hosts[1].exits(2, at=2_000)
+    play.step()
+    play.step()
+    assert play.end.message == "rank 0 on s/0 exited with code 1"
+    assert [found.at_ms for found in play.end.exits] == [1_000, 2_000]
