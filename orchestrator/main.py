@@ -31,19 +31,16 @@ from orchestrator.chores.webhooks import Messenger
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.domain.errors import Unavailable
 from orchestrator.domain.masking import mask_tokens
+from orchestrator.keys import let_in, server_key, write_private
 from orchestrator.reconciler.decide import decide
 from orchestrator.reconciler.loop import Leadership, Loop
 from orchestrator.settings import BadSettings, Settings, read_settings
 from orchestrator.store.blobs import Blobs
-from orchestrator.store.commands.tokens import add_token
 from orchestrator.store.database import Database
 from orchestrator.store.migrate import NewerSchema, migrate
 from orchestrator.store.sealing import Seal
 
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz234567"
-_LOCAL_TOKENS: Final = (("admin", "local", "pwt_", "admin.token"), ("cluster", "local", "pwc_", "cluster.token"))
-"""Kind, name, prefix and file of the tokens that a first start on loopback makes for the machine's own user."""
-
 _LAST_TICK_S: Final = 5.0
 """Longer than the database may keep a tick waiting; then whoever comes next waits for our lease to lapse."""
 
@@ -69,21 +66,23 @@ def main() -> int:
 async def serve(settings: Settings, clock: Clock) -> None:
     """Serve until SIGTERM or SIGINT."""
     os.umask(0o077)
-    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (settings.state_dir, settings.blobs):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _narrow(folder)
     database = Database(settings.database_url)
     try:
         await migrate(database)
-        if settings.loopback:
-            await _make_local_tokens(database, settings.state_dir, clock.now_ms())
-        server_key = _server_key(settings.server_key_file)
+        for token_file in settings.tokens:
+            await let_in(database, token_file, clock.now_ms())
+        key = server_key(settings.server_key_file)
         deps = Deps(
             database=database,
             blobs=Blobs(settings.blobs),
             clock=clock,
             new_id=random_id,
-            server_key=server_key,
+            server_key=key,
             checkpoint_root=settings.checkpoint_root,
-            seal=Seal(server_key),
+            seal=Seal(key),
         )
         await _serve_and_tick(settings, deps)
     finally:
@@ -196,32 +195,14 @@ async def _describe_once_up(server: uvicorn.Server, settings: Settings, listenin
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     url = f"http://{host}:{listening.getsockname()[1]}"
     described = {"url": url, "pid": os.getpid(), "started_at_ms": clock.now_ms()}
-    _write_private(settings.state_dir / "server.json", json.dumps(described))
+    write_private(settings.state_dir / "server.json", json.dumps(described))
     log.info("listening", url=url)
 
 
-async def _make_local_tokens(database: Database, state_dir: Path, now_ms: int) -> None:
-    for kind, name, prefix, file_name in _LOCAL_TOKENS:
-        path = state_dir / file_name
-        if not path.exists():
-            _write_private(path, prefix + secrets.token_urlsafe(32))
-        # Also if the file is old: the database may be new.
-        async with database.write() as tx:
-            await add_token(tx, path.read_text().strip(), kind, name, now_ms)
-
-
-def _server_key(path: Path) -> bytes:
-    if not path.exists():
-        _write_private(path, secrets.token_hex(32))
-    return bytes.fromhex(path.read_text().strip())
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.touch(mode=0o600)
-    fresh.write_text(text + "\n")
-    fresh.replace(path)
+def _narrow(path: Path) -> None:
+    """Take away what others may do there; of what another user owns nothing can be taken, and nothing is."""
+    with contextlib.suppress(PermissionError):
+        path.chmod(path.stat().st_mode & 0o700)
 
 
 def _mask_values(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -15,6 +15,19 @@ class BadSettings(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A token that is let in at start."""
+
+    kind: str
+    """`admin` or `cluster`."""
+    name: str
+    """A label, or the cluster's id."""
+    path: Path
+    made: bool
+    """Whether the server makes it if it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What one control-plane process is told."""
 
@@ -32,6 +45,7 @@ class Settings:
     """For how long events, metrics and logs are kept."""
     private_webhooks: bool
     """Whether webhooks may reach addresses that are not on the internet: loopback, private networks."""
+    tokens: tuple[TokenFile, ...]
     lease_ms: int
     """How long a leader's lease row may stand still before another process takes over."""
 
@@ -67,6 +81,14 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         parser.add_argument(f"--keep-{what}-days", type=float, help="default: for ever")
     parser.add_argument("--keep-unnamed-bundles-days", default=7.0, type=float, help="of code that no job names")
     parser.add_argument("--allow-private-webhooks", action="store_true", help="also to addresses of private networks")
+    parser.add_argument("--admin-token-file", type=Path, help="holds a global admin's token; on loopback one is made")
+    parser.add_argument(
+        "--cluster-token-file",
+        action="append",
+        default=[],
+        metavar="CLUSTER=FILE",
+        help="holds the token of a cluster; may be given again for another one",
+    )
     parser.add_argument("--lease-seconds", default=3.0, type=float)
     parser.add_argument("--allow-remote", action="store_true", help="listen on a host that is not loopback")
     given = parser.parse_args(argv)
@@ -89,8 +111,25 @@ def read_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
             int(given.keep_unnamed_bundles_days * 86_400_000),
         ),
         private_webhooks=given.allow_private_webhooks,
+        tokens=_token_files(given, state_dir),
         lease_ms=int(given.lease_seconds * 1000),
     )
+
+
+def _token_files(given: argparse.Namespace, state_dir: Path) -> tuple[TokenFile, ...]:
+    """The files that are named; and on loopback those of the machine's own user, which a first start makes."""
+    named = []
+    if given.admin_token_file is not None:
+        named.append(TokenFile("admin", "root", given.admin_token_file.absolute(), made=False))
+    for pair in given.cluster_token_file:
+        cluster, separator, path = pair.partition("=")
+        if not (cluster and separator and path):
+            raise BadSettings(f"--cluster-token-file {pair}: write CLUSTER=FILE, e.g. pod=/run/secrets/pod-token")
+        named.append(TokenFile("cluster", cluster, Path(path).absolute(), made=False))
+    if is_loopback(given.host):
+        for kind in ("admin", "cluster"):
+            named.append(TokenFile(kind, "local", state_dir / f"{kind}.token", made=True))
+    return tuple(named)
 
 
 def _checkpoint_root(given: str | None, state_dir: Path) -> str:

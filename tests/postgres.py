@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -22,9 +22,29 @@ _SET: Final = ("listen_addresses=", "max_connections=200", "log_min_messages=fat
 class Postgres:
     """One running server. Databases are made by copying a template, which is faster than migrating each."""
 
-    def __init__(self, folder: Path, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, folder: Path, command: Sequence[str | Path], user: str | None) -> None:
         self._folder = folder
-        self.process = process
+        self._command = command
+        self._user = user
+        self._start()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Away for a while, with all its connections; what was committed is there again afterwards."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGINT)  # fast: SIGTERM waits for clients that are left
+        self._process.wait(_DEADLINE_S)
+
+    def _start(self) -> None:
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(self._command, user=self._user, cwd=self._folder, stdout=log, stderr=log)
+        _wait_until_it_answers(self._folder, self._process)
 
     def url(self, database: str) -> str:
         return f"postgresql+psycopg://postgres@/{database}?host={self._folder}"
@@ -66,14 +86,11 @@ def running(programs: Path, *, durable: bool = False) -> Iterator[Postgres]:
         subprocess.run(made, user=user, cwd=folder, check=True, capture_output=True)
         options = [part for one in (*_SET, f"fsync={'on' if durable else 'off'}") for part in ("-c", one)]
         command = [programs / "postgres", "-D", data, "-k", folder, *options]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(command, user=user, cwd=folder, stdout=log, stderr=log)
+        server = Postgres(folder, command, user)
         try:
-            _wait_until_it_answers(folder, process)
-            yield Postgres(folder, process)
+            yield server
         finally:
-            process.send_signal(signal.SIGINT)  # fast: SIGTERM waits for clients that are left
-            process.wait(_DEADLINE_S)
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

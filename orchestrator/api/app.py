@@ -35,6 +35,9 @@ from orchestrator.api import (
 from orchestrator.api.deps import Deps
 
 _ROUTERS = (
+    # First those that are asked all the time: routers are tried in this order.
+    ingest.router,
+    link.router,
     bulk.router,
     jobs.router,
     verbs.router,
@@ -58,8 +61,6 @@ _ROUTERS = (
     webhooks.router,
     webhooks.of_jobs,
     tokens.router,
-    link.router,
-    ingest.router,
     bundles.of_attempts,
     health.router,
     prometheus.router,

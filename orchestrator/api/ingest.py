@@ -23,7 +23,7 @@ from orchestrator.protocol import (
     IngestReply,
 )
 from orchestrator.store.artifacts import Part, Skipped, Version, take_in
-from orchestrator.store.ingest import Piece, ingest
+from orchestrator.store.ingest import Piece
 
 _MAX: Final = 2**62
 """Of ranks, far too many; of offsets, more than any disk: keeps all sums within 64 bits."""
@@ -34,7 +34,7 @@ router = APIRouter(prefix="/api/v1/ingest", tags=["ingest"])
 @router.post("/{attempt_id}")
 async def post_chunks(attempt: OfAttempt, request: Request, deps: WithDeps) -> Response:
     pieces = _pieces(await read_wire(request, INGEST_POST, 32 * MIB))
-    offsets = await ingest(deps.database, deps.blobs, attempt, pieces, deps.clock.now_ms(), deps.masks)
+    offsets = await deps.intake.take(attempt, pieces, deps.clock.now_ms())
     return Response(INGEST_REPLY.dump_json(IngestReply(offsets)), media_type="application/json")
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import structlog
 
 from orchestrator.clock import Clock
+from orchestrator.domain.errors import Unavailable
 
 MESSAGES_MS: Final = 1_000
 SWEEPS_MS: Final = 60_000
@@ -25,6 +26,8 @@ async def keep_doing(
         if leads():
             try:
                 await chore()
+            except Unavailable as error:
+                log.warning("a chore found no database", why=error.why, again_in_ms=every_ms)
             except Exception:  # a chore's defect must not take the server with it
                 log.exception("a chore failed", again_in_ms=every_ms)
         await clock.wait(until, every_ms)

@@ -32,7 +32,7 @@ async def keep_retention(
                 asked = await sweep(tx, new_id, clock.now_ms())
                 await sweep_orphans(tx, new_id, clock.now_ms())
         except Unavailable as error:
-            log.warning("retention found no database", error=str(error))
+            log.warning("retention found no database", why=error.why)
         except Exception:  # a defect here must not take the server with it
             log.exception("retention failed")
         else:

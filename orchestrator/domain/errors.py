@@ -70,6 +70,12 @@ class Forbidden(PodwrightError):
 class Unavailable(PodwrightError):
     """The control plane cannot answer now; try again."""
 
+    @property
+    def why(self) -> str:
+        """For the log, in one line: drivers name hosts and accounts, which are not for whoever asked."""
+        said = str(self.__cause__ or self).strip()
+        return said.splitlines()[0] if said else type(self.__cause__).__name__
+
 
 class IllegalTransition(PodwrightError):
     """The lifecycle table does not allow this change of state."""

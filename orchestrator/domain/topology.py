@@ -7,6 +7,7 @@ sells, so this table, not the compiler, says what a spec may ask for.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import Final
@@ -56,6 +57,7 @@ class SliceShape:
     topology: str
 
     @classmethod
+    @lru_cache(maxsize=1024)  # each tick reads the same few texts for every job
     def parse(cls, text: str) -> "SliceShape":
         """Read `v5e:2x4`, or one of Google's accelerator types (`v5litepod-8`, `v4-8`).
 
@@ -122,6 +124,7 @@ class SliceRequest:
         return str(self.shape) if self.count == 1 else f"{self.count}*{self.shape}"
 
 
+@lru_cache(maxsize=1024)
 def parse_choices(text: str) -> tuple[SliceRequest, ...]:
     """Read what `SliceRequest.parse` reads, or an elastic `2-4*v5e:4x4`: the counts from the largest down.
 

@@ -19,6 +19,9 @@ BEAT_MS: Final = 1_000
 POLL_MS: Final = 500
 """How soon a write of another process is noticed; those of our own ring."""
 _LONGEST_BACK_OFF_MS: Final = 30_000
+_REST: Final = 3
+"""After a tick the loop rests for so many times as long as it took: it shares a core with whoever asks and reports."""
+_LONGEST_REST_MS: Final = 1_000
 
 log = structlog.get_logger()
 
@@ -133,17 +136,20 @@ class Loop:
             try:
                 await self._leading.beat()
             except Unavailable as error:
-                log.warning("the lease could not be renewed", error=str(error))
+                log.warning("the lease could not be renewed", why=error.why)
             await self._clock.wait(stopping, BEAT_MS)
 
     async def _keep_ticking(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            ring = self._database.commits.next_ring()
+            ring, began = self._database.commits.next_ring(), self._clock.monotonic_ms()
             await self._step_or_log()
             if self._agenda.failures:
                 await self._clock.wait(stopping, self._agenda.back_off_ms)
-            else:
-                await self._clock.wait(ring, self._span_ms())
+                continue
+            rest_ms = min(_LONGEST_REST_MS, _REST * (self._clock.monotonic_ms() - began))
+            if rest_ms:
+                await self._clock.wait(stopping, rest_ms)
+            await self._clock.wait(ring, self._span_ms())
 
     async def _step_or_log(self) -> None:
         try:
@@ -152,7 +158,7 @@ class Loop:
             self._leading.lose()
         except Unavailable as error:
             self._agenda.failures += 1
-            log.warning("a tick found no database", error=str(error), again_in_ms=self._agenda.back_off_ms)
+            log.warning("a tick found no database", why=error.why, again_in_ms=self._agenda.back_off_ms)
         except Exception:  # a defect in one decision must not take the server and every other job's API with it
             self._agenda.failures += 1
             log.exception("a tick failed", failures=self._agenda.failures, again_in_ms=self._agenda.back_off_ms)

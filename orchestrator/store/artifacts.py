@@ -71,7 +71,7 @@ async def take_in(
     new = await asyncio.to_thread(_write, blobs, attempt, parts, before)
     gone: list[str] = []
     async with database.write_beside() as tx:
-        await job_commands.lock(tx, attempt.job_id)
+        await job_commands.lock(tx, {attempt.job_id})
         await reporting(tx, attempt_id, now_ms)
         for part in new:
             gone += await _keep(tx, attempt, part, now_ms)

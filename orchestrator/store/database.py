@@ -143,8 +143,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InterfaceError, InternalError, PoolTimeout) as error:
-        cause = getattr(error, "orig", None) or error
-        raise Unavailable(f"the database does not answer: {cause}") from error
+        raise Unavailable("the database does not answer; try again") from (getattr(error, "orig", None) or error)
     except DataError as error:
         # PostgreSQL has no zero bytes in text: such a value is nowhere, and cannot be looked for.
         raise InvalidInput((Fault("", "holds a character or number that no record can hold"),)) from error

@@ -23,6 +23,9 @@ async def migrate(database: Database) -> None:
         NewerSchema: this program is older than the database.
     """
     async with database.write() as tx:
+        if database.dialect == "postgresql":
+            # Between statements revisions are read from files, which a busy machine may make slow.
+            await tx.connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
         await tx.connection.run_sync(_upgrade)
 
 

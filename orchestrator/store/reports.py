@@ -1,8 +1,8 @@
 """Spool records to rows: points, phases, checkpoints, and the attempt's one line of progress."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import func, select, update
@@ -20,20 +20,35 @@ _COMMIT_PATH: Final = re.compile(r"(?P<attempt>[0-9]{1,9})/(?P<step>[0-9]{1,19})
 """As the ranks' library names a commit: the number of the attempt that made it, and its step."""
 
 
-async def record(tx: WriteTx, attempt: Attempt, rank: int, records: Sequence[Record]) -> None:
-    """Keep one rank's records, in the order of its spool."""
-    if not records:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Some of one rank's records, in the order of its spool."""
+
+    attempt: Attempt
+    rank: int
+    records: Sequence[Record]
+
+
+async def record(tx: WriteTx, told: Iterable[Told]) -> None:
+    """Keep the records of any number of ranks and attempts."""
+    spoken = [one for one in told if one.records]
+    if not spoken:
         return
-    await tx.put(points, [row for r in records if isinstance(r, Metrics) for row in _point_rows(attempt, rank, r)])
-    await tx.put(phases, [_phase_row(attempt, rank, r) for r in records if isinstance(r, Phase)])
-    for report in records:
+    each = [(one, record) for one in spoken for record in one.records]
+    await tx.put(
+        points, [row for of, r in each if isinstance(r, Metrics) for row in _point_rows(of.attempt, of.rank, r)]
+    )
+    await tx.put(phases, [_phase_row(of.attempt, of.rank, r) for of, r in each if isinstance(r, Phase)])
+    for of, report in each:
         if isinstance(report, CheckpointReport):
-            await _record_checkpoint(tx, attempt, report)
-    known = await job_queries.progress_of(tx, [attempt.id])
-    after = known.get(attempt.id, Progress(attempt.id))
-    for one in records:
-        after = progressed(after, rank, one)
-    await tx.put(progress, [rows.progress_row(replace(after, last_report_at_ms=_later(after, records)))])
+            await _record_checkpoint(tx, of.attempt, report)
+    after = await job_queries.progress_of(tx, [one.attempt.id for one in spoken])
+    for one in spoken:
+        now = after.get(one.attempt.id, Progress(one.attempt.id))
+        for record in one.records:
+            now = progressed(now, one.rank, record)
+        after[one.attempt.id] = replace(now, last_report_at_ms=_later(now, one.records))
+    await tx.put(progress, [rows.progress_row(now) for now in after.values()])
 
 
 def progressed(before: Progress, rank: int, record: Record) -> Progress:
@@ -147,6 +162,7 @@ def _checkpoint_row(attempt: Attempt, owner: AttemptId, report: CheckpointReport
         "blocked_ms": report.blocked_ms,
         "at_ms": report.at_ms,
         "state": "committed",
+        "unfenced": int(report.unfenced),
     }
 
 
@@ -164,7 +180,7 @@ def _says(attempt: Attempt, report: CheckpointReport) -> str:
     what = f": {report.message}" if report.message else ""
     match report.event:
         case "committed":
-            return f"step {report.step} is committed"
+            return f"step {report.step} is committed" + (" by the program itself, unfenced" if report.unfenced else "")
         case "restored":
             of = f" of job {report.source_job_id}" if report.source_job_id else ""
             return f"attempt {attempt.number} goes on from step {report.step}{of}"

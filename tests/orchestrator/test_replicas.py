@@ -1,75 +1,22 @@
 """Two servers on one PostgreSQL: the one that leads is killed, or paused, while jobs run."""
 
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
-import httpx
 import psycopg
 import pytest
 
 from orchestrator.client import Client
-from orchestrator.protocol import FACTS_POST, FACTS_REPLY, INGEST_POST, INGEST_REPLY, ORDERS
 from tests.emulated import until
-from tests.fakes.cluster import FakeCluster
 from tests.orchestrator.client.server import Server
+from tests.orchestrator.driver import Driver
 
 AT_ONCE = 8
 HANDOVER_S = 5.0
 DEADLINE_S = 60
-
-
-class Driver(threading.Thread):
-    """Runs a fake cluster against whichever server answers."""
-
-    def __init__(self, pair: "Pair") -> None:
-        super().__init__(daemon=True)
-        self.cluster = FakeCluster({f"pool-{n}": "v5e:2x4" for n in range(4)}, _now_ms())
-        self.epochs: list[int] = []
-        """Of the orders, as they came."""
-        self.trouble: Exception | None = None
-        self._pair = pair
-        self._token = pair.leader.token("cluster")
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        try:
-            with httpx.Client(headers={"Content-Type": "application/json"}, timeout=1) as http:
-                while not self._over.wait(0.02):
-                    for server in (self._pair.leader, self._pair.follower):
-                        with suppress(httpx.HTTPError):
-                            self._speak(http, f"{server.url}/api/v1")
-        except Exception as trouble:
-            self.trouble = trouble
-            raise
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join(10)
-        assert self.trouble is None
-
-    def _speak(self, http: httpx.Client, url: str) -> None:
-        as_cluster = {"Authorization": f"Bearer {self._token}"}
-        answer = http.get(f"{url}/link/orders", headers=as_cluster).raise_for_status()
-        if answer.status_code == httpx.codes.NO_CONTENT:  # of a server that is ending
-            return
-        orders = ORDERS.validate_json(answer.content)
-        self.epochs.append(orders.epoch)
-        self.cluster.obey(orders, _now_ms())
-        self.cluster.advance(_now_ms())
-        facts = FACTS_POST.dump_json(self.cluster.facts())
-        kept = http.post(f"{url}/link/facts", content=facts, headers=as_cluster).raise_for_status()
-        self.cluster.acknowledge(FACTS_REPLY.validate_json(kept.content))
-        for gang, post in list(self.cluster.unsent()):
-            as_rank = {"Authorization": f"Bearer {gang.order.token}"}
-            sent = http.post(
-                f"{url}/ingest/{gang.order.attempt_id}", content=INGEST_POST.dump_json(post), headers=as_rank
-            )
-            self.cluster.stored(gang, INGEST_REPLY.validate_json(sent.raise_for_status().content))
 
 
 class Pair:
@@ -82,7 +29,7 @@ class Pair:
             servers = list(both.map(lambda name: Server.start(folder / name, "--database-url", url, *shared), "ab"))
         self.leader = until(lambda: next((s for s in servers if "this server leads" in s.log), None), "one leads")
         self.follower = next(server for server in servers if server is not self.leader)
-        self.driver = Driver(self)
+        self.driver = Driver(lambda: (self.leader, self.follower))
         self.driver.start()
 
     def lease(self) -> tuple[str, int]:
@@ -159,7 +106,3 @@ def test_leadership_passes_on_when_the_leader_is_paused_and_when_it_is_killed(pa
     assert heard == sorted(heard)
     assert set(heard) == {1, 2, 3}
     assert max(after_pause_s, after_kill_s) < HANDOVER_S
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -13,6 +13,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from workers.cluster.providers.ray_settings import NAMESPACE
+
 log = logging.getLogger(__name__)
 
 
@@ -21,7 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    cluster: dict[str, Any] = json.loads(options.cluster_file.read_text())
+    if options.ray is not None:
+        cluster: dict[str, Any] = {"address": options.ray, "namespace": NAMESPACE}
+    else:
+        cluster = json.loads(options.cluster_file.read_text())
     token = options.token_file.read_text().strip()
     work_dir: Path = options.work_dir.resolve()
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--server", required=True, metavar="URL", help="the control plane, e.g. http://127.0.0.1:8470")
     parser.add_argument("--token-file", type=Path, required=True, help="holds this cluster's token")
-    parser.add_argument("--cluster-file", type=Path, required=True, help="says where Ray is: address and namespace")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--cluster-file", type=Path, help="says where Ray is: address and namespace")
+    where.add_argument("--ray", metavar="HOST:PORT", help="where Ray is; a cluster of TPU VMs, see providers.ray")
     parser.add_argument("--work-dir", type=Path, required=True, help="where hosts keep the files of attempts")
     return parser

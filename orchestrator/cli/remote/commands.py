@@ -13,6 +13,7 @@ from orchestrator.cli.remote import (
     logs,
     maintenance,
     submit,
+    verbs,
     watch,
     why,
 )
@@ -24,9 +25,16 @@ _PLACES = "Control planes"
 def register(app: typer.Typer) -> None:
     app.command("submit", rich_help_panel=_PANEL)(submit.submit)
     app.command("run", rich_help_panel=_PANEL)(submit.run)
-    noun = typer.Typer(help="List jobs, or show one.", no_args_is_help=True)
+    noun = typer.Typer(help="List jobs, show one, or ask something of them.", no_args_is_help=True)
     noun.command("list")(jobs.list_jobs)
     noun.command("show")(jobs.show_job)
+    noun.command("cancel")(jobs.cancel_job)
+    noun.command("hold")(verbs.hold_job)
+    noun.command("release")(verbs.release_job)
+    noun.command("priority")(verbs.change_priority)
+    noun.command("clone")(verbs.clone_job)
+    noun.command("retry")(verbs.retry_job)
+    noun.command("ask")(verbs.ask_jobs)
     app.add_typer(noun, name="jobs", rich_help_panel=_PANEL)
     app.command("continue", rich_help_panel=_PANEL)(checkpoints.continue_job)
     saved = typer.Typer(help="List a job's checkpoints; verify, pin, delete or export one.", no_args_is_help=True)

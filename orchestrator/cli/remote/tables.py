@@ -42,7 +42,7 @@ def checkpoints_table(checkpoints: Sequence[Answer]) -> Table:
             f"{saved['step']:,}",
             str(saved["attempt"]),
             saved["state"],
-            saved["kept"] or "",
+            "unfenced" if saved["unfenced"] else saved["kept"] or "",
             "" if saved["bytes"] is None else size(saved["bytes"]),
             "" if saved["save_ms"] is None else span(saved["save_ms"]),
             users,

@@ -1,6 +1,7 @@
 """What users want: new jobs, and changes of those that are there. Intent only; states are the tick's."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from orchestrator.store.database import WriteTx
 from orchestrator.store.queries import jobs as queries
 from orchestrator.store.schema import events as event_rows
 from orchestrator.store.schema import idempotency, jobs
+from orchestrator.store.specs import SPEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ async def submit(
     Raises:
         Conflict: the key was used with another spec.
     """
-    body_hash = hashlib.sha256(rows.SPEC.dump_json(spec)).hexdigest()
+    body_hash = hashlib.sha256(SPEC.dump_json(spec)).hexdigest()
     if key is not None and (earlier := await _earlier(tx, key, body_hash)):
         return earlier, False
     of = descent or Descent()
@@ -157,9 +159,10 @@ async def change_priority(tx: WriteTx, job_id: JobId, priority: str, now_ms: int
     await _change(tx, job, {"priority": priority}, Event("job.priority_changed", now_ms, said, job_id, by=by))
 
 
-async def lock(tx: WriteTx, job_id: JobId) -> None:
-    """Let nobody else change the job until this transaction ends."""
-    await tx.ask(select(jobs.c.id).where(jobs.c.id == job_id).with_for_update(key_share=True))
+async def lock(tx: WriteTx, job_ids: Collection[JobId]) -> None:
+    """Let nobody else change these jobs until this transaction ends. In one order, lest two wait for each other."""
+    theirs = select(jobs.c.id).where(jobs.c.id.in_(job_ids)).order_by(jobs.c.id)
+    await tx.ask(theirs.with_for_update(key_share=True))
 
 
 async def _want(tx: WriteTx, job: Job, desired: Desired, event: Event) -> None:

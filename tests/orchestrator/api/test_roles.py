@@ -19,6 +19,7 @@ OTHERS = {
     "POST /api/v1/link/facts",
     "POST /api/v1/link/errands",
     "POST /api/v1/link/storage",
+    "POST /api/v1/link/watched",
     "POST /api/v1/ingest/{attempt_id}",
     "GET /api/v1/ingest/{attempt_id}/code",
     "POST /api/v1/ingest/{attempt_id}/artifacts",

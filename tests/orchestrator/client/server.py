@@ -21,11 +21,13 @@ class Server:
     process: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls, state_dir: Path, *options: str) -> "Server":
-        """Start it and wait until it answers."""
-        command = [sys.executable, "-m", "orchestrator.main", "--state-dir", str(state_dir), *options]
+    def start(
+        cls, state_dir: Path, *options: str, python: str | Path = sys.executable, folder: Path = REPOSITORY
+    ) -> "Server":
+        """Start it, with `folder` as its working directory, and wait until it answers."""
+        command = [str(python), "-m", "orchestrator.main", "--state-dir", str(state_dir), *options]
         with state_dir.with_suffix(".log").open("ab") as log:
-            process = subprocess.Popen(command, cwd=REPOSITORY, stdout=log, stderr=log)
+            process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
         server = cls(state_dir, process)
         deadline = time.monotonic() + DEADLINE_S
         while server.described.get("pid") != process.pid:

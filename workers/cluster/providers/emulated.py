@@ -23,17 +23,15 @@ from typing import Any, Final, TypeVar
 import psutil
 
 from orchestrator.domain.topology import SliceShape
+from workers.cluster.providers.ray_settings import NAMESPACE, OBJECT_STORE_BYTES, OF_EVERY_NODE
 from workers.host import labels
 from workers.host.drill import end_all
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
-NAMESPACE: Final = "podwright"
 LOOPBACK: Final = "127.0.0.1"
 START_TRIES: Final = 4
-OBJECT_STORE_BYTES: Final = 80 * 1024 * 1024
-"""Ray's smallest is 75 MiB. Nothing of ours travels through the object store."""
 
 RAY_SETTINGS: Final = {
     # A dead raylet refuses connections, so each check fails at once: five in a row, one per second, is about 5 s. A
@@ -42,15 +40,7 @@ RAY_SETTINGS: Final = {
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_timeout_ms": "3000",
     "RAY_health_check_failure_threshold": "5",
-    "RAY_memory_monitor_refresh_ms": "0",  # it would kill an agent for what its rank allocates
-    "RAY_worker_oom_score_adjustment": "0",  # the kernel shall take the rank, not the agent
-    "RAY_worker_niceness": "0",  # Ray's 15 would pass on to the ranks, which are the point of the host
-    "RAY_prestart_worker_first_driver": "0",
-    "RAY_enable_metrics_collection": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_EXPERIMENTAL_NOSET_TPU_VISIBLE_CHIPS": "1",
-    "RAY_DISABLE_IMPORT_WARNING": "1",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    **OF_EVERY_NODE,
 }
 
 
