@@ -20,8 +20,8 @@ FUSED = """HloModule fused, num_partitions=32
 
 %body (state: (s32[], f32[8])) -> (s32[], f32[8]) {
   %x = f32[8]{0} get-tuple-element(%state), index=1
-  %all-reduce.2 = (f32[8], f32[]) all-reduce(%x, %y), replica_groups=mesh['a'=4,'b'=1], device_ids=([2,2]T(1,0)) {'a','b'}
-  ROOT %next = (s32[], f32[8]) tuple(%i, %all-reduce.2)
+  %ar = (f32[8], f32[]) all-reduce(%x, %y), replica_groups=mesh['a'=4,'b'=1], device_ids=([2,2]T(1,0)) {'a','b'}
+  ROOT %next = (s32[], f32[8]) tuple(%i, %ar)
 }
 
 %condition (state: (s32[], f32[8])) -> pred[] {
