@@ -37,6 +37,7 @@ EXAMPLES: Final[Mapping[str, Any]] = {
     "POST /api/v1/jobs/{job}/checkpoints/{step}/errands": {"kind": "export", "target": "gs://bucket/folder"},
     "POST /api/v1/arrays": {"spec": EXAMPLE_SPEC, "grid": {"program.config.seed": [1, 2, 3]}, "at_once": 2},
     "POST /api/v1/pools/{pool}/{verb}": _REASON,
+    "PUT /api/v1/pools/{pool}/limits": {"least": 0, "most": 8},
     "POST /api/v1/slices/{slice_id}/{verb}": _REASON,
     "POST /api/v1/slices/{slice_id}/hosts/{host}/{verb}": _REASON,
     "POST /api/v1/projects": {"name": "research", "description": "language models", "weight": 2.0},

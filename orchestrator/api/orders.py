@@ -86,7 +86,7 @@ def _checkpoint(job: Job, checkpoint_root: str) -> CheckpointOrder:
         source, _, path = policy.continue_from.partition("/")
         origin = f"{folder_of(checkpoint_root, JobId(source))}/{path}"
     folder, deadline_ms = folder_of(checkpoint_root, job.id), policy.save_deadline_ms
-    return CheckpointOrder(folder, policy.every_steps, job.committed_step, origin, deadline_ms)
+    return CheckpointOrder(folder, policy.every_steps, job.committed_step, origin, deadline_ms, policy.watch)
 
 
 def _errand(errand: Errand, checkpoint_root: str) -> ErrandOrder:

@@ -60,6 +60,8 @@ class CheckpointReport:
     message: str | None = None
     source_job_id: str | None = None
     """Of a restore from another job, which this one continues."""
+    unfenced: bool = False
+    """Of a commit that the user's program made by itself; no spool says so, the cluster that saw it does."""
 
 
 Record = Metrics | Phase | Step | CheckpointReport
