@@ -66,7 +66,9 @@ def main() -> int:
 async def serve(settings: Settings, clock: Clock) -> None:
     """Serve until SIGTERM or SIGINT."""
     os.umask(0o077)
-    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (settings.state_dir, settings.blobs):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _narrow(folder)
     database = Database(settings.database_url)
     try:
         await migrate(database)
@@ -195,6 +197,12 @@ async def _describe_once_up(server: uvicorn.Server, settings: Settings, listenin
     described = {"url": url, "pid": os.getpid(), "started_at_ms": clock.now_ms()}
     write_private(settings.state_dir / "server.json", json.dumps(described))
     log.info("listening", url=url)
+
+
+def _narrow(path: Path) -> None:
+    """Take away what others may do there; of what another user owns nothing can be taken, and nothing is."""
+    with contextlib.suppress(PermissionError):
+        path.chmod(path.stat().st_mode & 0o700)
 
 
 def _mask_values(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -47,6 +47,8 @@ class CheckpointOrder:
     """`<folder of another job>/<attempt>/<step>`, where a job begins that continues it."""
     save_deadline_ms: int | None = None
     """A save that takes longer has failed."""
+    watch: str | None = None
+    """A folder in which the program's own Orbax commits; the cluster reports what appears there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,26 @@ class ErrandsPost:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchedCommit:
+    """A step that a program of the user's committed, by itself and behind no fence of ours."""
+
+    step: int
+    path: str
+    """Its whole address."""
+    size_bytes: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPost:
+    """Commits that were seen in an attempt's watched folder."""
+
+    version: int
+    attempt_id: AttemptId
+    commits: tuple[WatchedCommit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StoragePost:
     """What a cluster found when it tried to write below the checkpoints' root; `fault` is None when it could."""
 
@@ -309,6 +331,7 @@ ARTIFACTS_REPLY: Final = TypeAdapter(ArtifactsReply)
 ORDERS: Final = TypeAdapter(Orders)
 FACTS_POST: Final = TypeAdapter(FactsPost)
 ERRANDS_POST: Final = TypeAdapter(ErrandsPost)
+WATCHED_POST: Final = TypeAdapter(WatchedPost)
 STORAGE_POST: Final = TypeAdapter(StoragePost)
 FACTS_REPLY: Final = TypeAdapter(FactsReply)
 INGEST_POST: Final = TypeAdapter(IngestPost)

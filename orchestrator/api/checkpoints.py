@@ -49,6 +49,8 @@ class CheckpointView(BaseModel):
     """committed, quarantined (it did not restore), deleting or deleted."""
     pinned: bool
     note: str
+    unfenced: bool
+    """Committed by a program of the user's by itself, in the folder that its job has watched."""
     kept: str | None
     """Why retention keeps it; null: it does not, or there is nothing left to keep."""
     metrics: dict[str, float | str]
@@ -183,6 +185,7 @@ def _view(one: Registered, kept: Any, step_at_ms: int | None, users: Collection[
         state=one.state,
         pinned=one.pinned,
         note=one.note,
+        unfenced=one.unfenced,
         kept=kept,
         metrics={name: number_view(value) for name, value in one.values.items()},
         restored_into=[RestoredIntoView.model_validate(user) for user in one.restored_into if user.job_id in users],

@@ -22,7 +22,7 @@ from orchestrator.domain.masking import MASK
 from orchestrator.store.commands.jobs import Descent
 from orchestrator.store.queries import checkpoints, jobs
 from orchestrator.store.queries.checkpoints import Registered
-from orchestrator.store.rows import SPEC
+from orchestrator.store.specs import SPEC, plain_spec
 
 _SECRET_PLACES: Final = ("env_vars",)
 
@@ -70,7 +70,7 @@ async def continue_job(
         source = await jobs.find(tx, job, who.projects)
         who.needs(Role.SUBMITTER, str(body.set.get("project", source.spec.project)))
         saved = _choose(await checkpoints.registry(tx, source.id), source.id, body)
-        before = SPEC.dump_python(source.spec, mode="json")
+        before = plain_spec(source.spec)
         continues = f"{source.id}/{saved.path}"
         after = _laid_over(_laid_over(before, body.set), {"checkpoint": {"continue_from": continues}})
         spec = read_spec(json.dumps(after).encode())

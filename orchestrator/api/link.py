@@ -8,7 +8,7 @@ from orchestrator.api.auth import OfCluster, attempt_token
 from orchestrator.api.bodies import MIB, read_wire
 from orchestrator.api.deps import Deps, WithDeps
 from orchestrator.api.orders import orders_of
-from orchestrator.domain.errors import Conflict
+from orchestrator.domain.errors import Conflict, NotFound
 from orchestrator.domain.ids import ClusterId
 from orchestrator.protocol import (
     ERRANDS_POST,
@@ -17,12 +17,14 @@ from orchestrator.protocol import (
     ORDERS,
     STORAGE_POST,
     VERSION,
+    WATCHED_POST,
     FactsPost,
     FactsReply,
 )
+from orchestrator.store import watched
 from orchestrator.store.commands import errands as errand_commands
 from orchestrator.store.commands import fleet as commands
-from orchestrator.store.queries import fleet
+from orchestrator.store.queries import fleet, jobs
 from orchestrator.store.queries.fleet import Standing
 
 LONGEST_POLL_MS: Final = 25_000
@@ -72,6 +74,20 @@ async def post_storage(cluster: OfCluster, request: Request, deps: WithDeps) -> 
     if post.root == deps.checkpoint_root:
         async with deps.database.write() as tx:
             await commands.note_storage(tx, cluster, post.fault, deps.clock.now_ms())
+    return Response(status_code=204)
+
+
+@router.post("/watched", status_code=204)
+async def post_watched(cluster: OfCluster, request: Request, deps: WithDeps) -> Response:
+    """Commits that a program of the user's made by itself, in the folder that its job has watched."""
+    post = await read_wire(request, WATCHED_POST, 16 * MIB)
+    if post.version != VERSION:
+        raise Conflict(f"this server speaks version {VERSION} of the protocol, not {post.version}")
+    async with deps.database.write() as tx:
+        attempt = await jobs.attempt(tx, post.attempt_id)
+        if attempt is None or attempt.cluster_id != cluster:
+            raise NotFound(f"there is no attempt {post.attempt_id[:80]} on this cluster")
+        await watched.take_in(tx, attempt, post.commits)
     return Response(status_code=204)
 
 

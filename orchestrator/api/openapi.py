@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from orchestrator.store.rows import SPEC
+from orchestrator.store.specs import SPEC
 
 _OPEN: Final = frozenset({"/healthz", "/readyz", "/api/v1/version"})
 _BODIES: Final = frozenset({"post", "put", "patch"})

@@ -8,6 +8,7 @@ from orchestrator.domain.errors import Unavailable
 from orchestrator.domain.ids import AttemptId, JobId
 from orchestrator.domain.job import Attempt, Job
 from orchestrator.domain.patience import limits_of
+from orchestrator.domain.spec import RefusedSpec
 from orchestrator.protocol import VERSION, CheckpointOrder, ErrandOrder, Orders, ProgramOrder, RunOrder, StopOrder
 from orchestrator.store.queries.errands import Errand
 from orchestrator.store.queries.fleet import Standing
@@ -21,7 +22,7 @@ def orders_of(
 ) -> Orders:
     """All that the cluster shall run; whatever else runs there is to be stopped. Here, and only here, secrets open."""
     runs = tuple(
-        _with_secrets(run, job, standing, unseal)
+        _unless_refused(_with_secrets(run, job, standing, unseal), job)
         for job, attempt in standing.runs
         for run in (_run(job, attempt, checkpoint_root, token_of(attempt.id)),)
     )
@@ -44,6 +45,13 @@ def _run(job: Job, attempt: Attempt, checkpoint_root: str, token: str) -> RunOrd
         stop=None if stop is None else StopOrder(stop.reason.value, stop.grace_ms),
         limits=limits_of(job.spec.patience, _hosts(job, attempt), builtin=job.spec.program.builtin is not None),
     )
+
+
+def _unless_refused(run: RunOrder, job: Job) -> RunOrder:
+    if not isinstance(job.spec, RefusedSpec):
+        return run
+    said = f"this version does not take the job's spec, which an earlier one took: {job.spec.why}"
+    return replace(run, impossible=said)
 
 
 def _hosts(job: Job, attempt: Attempt) -> int:
@@ -78,7 +86,7 @@ def _checkpoint(job: Job, checkpoint_root: str) -> CheckpointOrder:
         source, _, path = policy.continue_from.partition("/")
         origin = f"{folder_of(checkpoint_root, JobId(source))}/{path}"
     folder, deadline_ms = folder_of(checkpoint_root, job.id), policy.save_deadline_ms
-    return CheckpointOrder(folder, policy.every_steps, job.committed_step, origin, deadline_ms)
+    return CheckpointOrder(folder, policy.every_steps, job.committed_step, origin, deadline_ms, policy.watch)
 
 
 def _errand(errand: Errand, checkpoint_root: str) -> ErrandOrder:

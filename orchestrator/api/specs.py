@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from orchestrator.api.configs import config_faults
 from orchestrator.api.faults import faults_of
 from orchestrator.domain.errors import Fault, InvalidInput
-from orchestrator.domain.faults import SpecError
+from orchestrator.domain.faults import MAX_INTEGER, SpecError, large_integers
 from orchestrator.domain.job import Slice
-from orchestrator.domain.spec import JobSpec, parse_priority
+from orchestrator.domain.spec import JobSpec, RefusedSpec, parse_priority
 from orchestrator.store import strict_json
-from orchestrator.store.rows import SPEC
+from orchestrator.store.specs import SPEC, plain_spec
 
 SPEC_BODY: Final[dict[str, Any]] = {
     "requestBody": {
@@ -22,6 +22,8 @@ SPEC_BODY: Final[dict[str, Any]] = {
     }
 }
 """For the document of the API: such a body is read by `read_spec`, which tells more than a model would."""
+
+_MAX_FAULTS: Final = 20
 
 
 def read_spec(body: bytes) -> JobSpec:
@@ -35,6 +37,9 @@ def read_spec(body: bytes) -> JobSpec:
     except strict_json.NotStrictJson as error:
         raise InvalidInput((Fault("", str(error)),)) from None
     program = plain.get("program") if isinstance(plain, Mapping) else None
+    if large := tuple(large_integers(plain)):
+        said = f"must be between -{MAX_INTEGER} and {MAX_INTEGER}"
+        raise InvalidInput(tuple(Fault(path, said) for path in large[:_MAX_FAULTS]))
     faults = config_faults(program)
     try:
         spec = SPEC.validate_json(body)
@@ -65,7 +70,9 @@ def changed_spec(spec: JobSpec, changes: Mapping[str, Any]) -> JobSpec:
     Raises:
         InvalidInput: it would not be a spec.
     """
-    return spec_of({**SPEC.dump_python(spec, mode="json"), **changes}, "changes") if changes else spec
+    if isinstance(spec, RefusedSpec):
+        return spec_of({**spec.written, **changes}, "spec")
+    return spec_of({**plain_spec(spec), **changes}, "changes") if changes else spec
 
 
 def checked_priority(text: str) -> str:

@@ -96,7 +96,7 @@ async def retry(job: str, who: User, deps: WithDeps, response: Response, key: Ke
         found = await mine(tx, who, job, None)
         if found.state not in TERMINAL:
             raise Conflict(f"job {found.id} is {found.state}; only a job that has ended is retried")
-        spec = replace(found.spec, after=NO_DEPENDENCIES)
+        spec = replace(changed_spec(found.spec, {}), after=NO_DEPENDENCIES)
         return await _submit(tx, deps, who, spec, found, key, response)
 
 

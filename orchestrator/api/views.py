@@ -10,7 +10,7 @@ from orchestrator.domain.job import Job, Slice
 from orchestrator.domain.masking import MASK, is_secret_name, mask_tokens
 from orchestrator.domain.spec import JobSpec
 from orchestrator.store.queries.jobs import AttemptDetail
-from orchestrator.store.rows import SPEC
+from orchestrator.store.specs import plain_spec
 
 
 class _View(BaseModel):
@@ -278,12 +278,18 @@ class SliceView(BaseModel):
 
 def spec_view(spec: JobSpec) -> dict[str, Any]:
     """The spec as JSON, without the values of variables whose names say that they are secret."""
-    shown: dict[str, Any] = SPEC.dump_python(spec, mode="json")
-    for written, one in zip(shown["notify"], spec.notify, strict=True):
-        written["webhook"] = one.shown
-    shown["env_vars"] = {
-        name: MASK if is_secret_name(name) else mask_tokens(value) for name, value in spec.env_vars.items()
-    }
+    shown = plain_spec(spec)
+    if isinstance(variables := shown.get("env_vars"), dict):
+        shown["env_vars"] = {
+            name: MASK if is_secret_name(name) else mask_tokens(str(value)) for name, value in variables.items()
+        }
+    if isinstance(notified := shown.get("notify"), list):
+        # Of one that is not understood nothing is shown.
+        addresses = [one.shown for one in spec.notify] if len(spec.notify) == len(notified) else [MASK] * len(notified)
+        shown["notify"] = [
+            {**one, "webhook": address} if isinstance(one, dict) else MASK
+            for one, address in zip(notified, addresses, strict=True)
+        ]
     return shown
 
 

@@ -5,10 +5,11 @@ are those that types cannot say. Each raises `SpecError` with the field's path.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from orchestrator.domain.capacity import Capacity, check_kinds
 from orchestrator.domain.endings import Budget
@@ -99,6 +100,8 @@ class CheckpointPolicy:
     """After it steps go that only `keep_every` or `keep_best` keeps."""
     continue_from: str | None = None
     """`<job id>/<attempt>/<step>`: begin at that committed step of another job instead of at 0."""
+    watch: str | None = None
+    """Where a command's own Orbax program saves: what it commits there is registered, unfenced, and never deleted."""
     save_deadline: str = "15m"
     """A save that is not committed so long after it began has failed; training goes on, and the next one is tried."""
 
@@ -106,6 +109,8 @@ class CheckpointPolicy:
         for name in ("every_steps", "keep_last", "keep_every"):
             _check_count(self, name, 10**9)
         _ = self.max_age_ms, self.save_deadline_ms
+        if self.watch is not None and not re.fullmatch(r"(gs://[a-z0-9]|/)[^\0]{0,2000}", self.watch):
+            raise SpecError("watch", f"write gs://BUCKET/FOLDER or the full path of a folder, got {self.watch[:80]!r}")
         if self.continue_from is not None and not re.fullmatch(r"[a-z0-9_]+(/\d{1,9}){2}", self.continue_from):
             raise SpecError("continue_from", f"write <job id>/<attempt>/<step>, got {self.continue_from[:80]!r}")
 
@@ -174,6 +179,8 @@ class JobSpec:
             duration_ms(getattr(self, name), name)
         if self.grace_ms > 3_600_000:
             raise SpecError("grace", f"must be at most 1h, got {self.grace}")
+        if self.checkpoint.watch is not None and self.program.builtin is not None:
+            raise SpecError("checkpoint.watch", "is for commands: what a builtin program commits is registered anyway")
         _check_env_vars(self.env_vars)
         _check_secrets(self.secrets, self.env_vars)
         if len(self.after.each) > MAX_DEPENDENCIES:
@@ -232,6 +239,19 @@ class JobSpec:
         if span is None:
             raise SpecError("grace", "cannot be unlimited; write e.g. 30s")
         return span
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedSpec(JobSpec):
+    """A spec that an earlier version took and this one does not. It is shown as it was written; its other fields hold
+    what could be understood, and defaults. Its job is not started, and cannot be submitted anew as it is.
+    """
+
+    written: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        """Nothing is checked: that it would not pass is known."""
 
 
 def _check_count(owner: object, name: str, most: int) -> None:

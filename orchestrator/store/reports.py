@@ -162,6 +162,7 @@ def _checkpoint_row(attempt: Attempt, owner: AttemptId, report: CheckpointReport
         "blocked_ms": report.blocked_ms,
         "at_ms": report.at_ms,
         "state": "committed",
+        "unfenced": int(report.unfenced),
     }
 
 
@@ -179,7 +180,7 @@ def _says(attempt: Attempt, report: CheckpointReport) -> str:
     what = f": {report.message}" if report.message else ""
     match report.event:
         case "committed":
-            return f"step {report.step} is committed"
+            return f"step {report.step} is committed" + (" by the program itself, unfenced" if report.unfenced else "")
         case "restored":
             of = f" of job {report.source_job_id}" if report.source_job_id else ""
             return f"attempt {attempt.number} goes on from step {report.step}{of}"

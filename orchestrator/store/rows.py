@@ -30,20 +30,14 @@ from orchestrator.domain.masking import mask_tokens
 from orchestrator.domain.spec import JobSpec
 from orchestrator.domain.topology import SliceShape
 from orchestrator.protocol import FactBody
+from orchestrator.store.specs import SPEC, read_spec
 from orchestrator.world import StoredFact
 
-SPEC: Final = TypeAdapter(JobSpec)
 FACT_BODY: Final[TypeAdapter[FactBody]] = TypeAdapter(FactBody)
 _CAUSE: Final = TypeAdapter(Cause)
 _STOP: Final = TypeAdapter(Stop)
 _SLICES: Final = TypeAdapter(tuple[SliceId, ...])
 _DATA: Final = TypeAdapter(tuple[tuple[str, str | int | None], ...])
-
-
-@lru_cache(maxsize=4096)
-def read_spec(text: str) -> JobSpec:
-    # A spec never changes, and every tick reads those of all jobs that are not over.
-    return SPEC.validate_json(text)
 
 
 @lru_cache(maxsize=4096)
@@ -181,6 +175,7 @@ def slice_of(row: RowMapping) -> Slice:
         state=SliceState(row["state"]),
         message=row["message"],
         updated_at_ms=row["updated_at_ms"],
+        idle_since_ms=row["idle_since_ms"],
     )
 
 

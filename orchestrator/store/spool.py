@@ -17,6 +17,8 @@ MAX_LINE_BYTES: Final = 128 * 1024
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 _MAX_INT: Final = 2**63 - 1
 _MAX_NAME: Final = 1024
+_MAX_AT_MS: Final = 253_402_300_799_999
+"""The end of the year 9999: no calendar of those who read it goes further."""
 _NO_STEP: Final = ("fresh", "trouble")
 _NO_PATH: Final = (*_NO_STEP, "save_failed", "notice")
 _EVENTS: Final = ("committed", "restored", "quarantined", *_NO_PATH)
@@ -58,6 +60,8 @@ class CheckpointReport:
     message: str | None = None
     source_job_id: str | None = None
     """Of a restore from another job, which this one continues."""
+    unfenced: bool = False
+    """Of a commit that the user's program made by itself; no spool says so, the cluster that saw it does."""
 
 
 Record = Metrics | Phase | Step | CheckpointReport
@@ -115,9 +119,9 @@ def _read_line(line: bytes, position: int) -> tuple[Record | None, int]:
         case "metrics":
             return _metrics(fields)
         case "phase":
-            return Phase(_count(fields, "at_ms"), _text(fields, "phase"), position), 0
+            return Phase(_at_ms(fields), _text(fields, "phase"), position), 0
         case "progress":
-            return Step(_count(fields, "at_ms"), _count(fields, "step"), _optional_count(fields, "total_steps")), 0
+            return Step(_at_ms(fields), _count(fields, "step"), _optional_count(fields, "total_steps")), 0
         case "checkpoint":
             return _checkpoint(fields), 0
         case "failure":
@@ -134,7 +138,7 @@ def _metrics(fields: Mapping[str, Any]) -> tuple[Metrics, int]:
         number = _number(value)
         if number is not None and 1 <= len(name) <= _MAX_NAME and "\0" not in name:
             kept[name] = number
-    return Metrics(_count(fields, "at_ms"), _count(fields, "step"), kept), len(values) - len(kept)
+    return Metrics(_at_ms(fields), _count(fields, "step"), kept), len(values) - len(kept)
 
 
 def _checkpoint(fields: Mapping[str, Any]) -> CheckpointReport:
@@ -142,12 +146,12 @@ def _checkpoint(fields: Mapping[str, Any]) -> CheckpointReport:
     if event not in _EVENTS:
         raise _Invalid
     return CheckpointReport(
-        at_ms=_count(fields, "at_ms"),
+        at_ms=_at_ms(fields),
         event=event,
         step=0 if event in _NO_STEP else _count(fields, "step"),
         path="" if event in _NO_PATH else _text(fields, "path"),
         bytes=_optional_count(fields, "bytes"),
-        step_at_ms=_optional_count(fields, "step_at_ms"),
+        step_at_ms=None if fields.get("step_at_ms") is None else _at_ms(fields, "step_at_ms"),
         save_ms=_optional_count(fields, "save_ms"),
         blocked_ms=_optional_count(fields, "blocked_ms"),
         message=_optional_text(fields, "message"),
@@ -169,6 +173,13 @@ def _number(value: object) -> float | None:
 def _count(fields: Mapping[str, Any], key: str) -> int:
     value = fields.get(key)
     if not _is_count(value):
+        raise _Invalid
+    return value
+
+
+def _at_ms(fields: Mapping[str, Any], key: str = "at_ms") -> int:
+    value = _count(fields, key)
+    if value > _MAX_AT_MS:
         raise _Invalid
     return value
 

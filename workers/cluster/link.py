@@ -7,6 +7,7 @@ from typing import Final
 
 import httpx
 
+from orchestrator.domain.ids import AttemptId
 from orchestrator.protocol import (
     ERRANDS_POST,
     FACTS_POST,
@@ -14,12 +15,15 @@ from orchestrator.protocol import (
     ORDERS,
     STORAGE_POST,
     VERSION,
+    WATCHED_POST,
     ErrandDone,
     ErrandsPost,
     Fact,
     FactsPost,
     Orders,
     StoragePost,
+    WatchedCommit,
+    WatchedPost,
 )
 
 POLL_TIMEOUT_S: Final = 40.0
@@ -50,8 +54,9 @@ class Link:
             base_url=f"{server}/api/v1/link", headers=headers, timeout=POST_TIMEOUT_S, trust_env=False
         )
 
-        self._probing = httpx.Client(
-            base_url=f"{server}/api/v1/link", headers=headers, timeout=POST_TIMEOUT_S, trust_env=False
+        self._probing, self._watching = (
+            httpx.Client(base_url=f"{server}/api/v1/link", headers=headers, timeout=POST_TIMEOUT_S, trust_env=False)
+            for _ in range(2)
         )
 
     def start(self) -> None:
@@ -87,6 +92,19 @@ class Link:
             self._check(self._probing.post("/storage", content=post))
         except httpx.HTTPError as error:
             log.warning("the control plane was not told of the storage: %s", _in_words(error))
+            return False
+        return True
+
+    def send_watched(self, attempt_id: AttemptId, commits: tuple[WatchedCommit, ...]) -> bool:
+        """Post commits that were seen; whether the control plane has them now, or will never want them."""
+        try:
+            post = WATCHED_POST.dump_json(WatchedPost(VERSION, attempt_id, commits))
+            response = self._watching.post("/watched", content=post)
+            if response.status_code == httpx.codes.NOT_FOUND:
+                return True
+            self._check(response)
+        except httpx.HTTPError as error:
+            log.warning("the control plane was not told of %d commits: %s", len(commits), _in_words(error))
             return False
         return True
 

@@ -27,6 +27,7 @@ from workers.cluster.link import Link
 from workers.cluster.losses import Losses
 from workers.cluster.probing import Probing
 from workers.cluster.slices import Slices
+from workers.cluster.watching import Watching
 from workers.slice.gang import SUPERSEDED
 from workers.slice.outbox import Outbox
 
@@ -50,6 +51,7 @@ class ClusterProcess:
         self._acknowledged: dict[str, int] = {}
         self._errands = Errands(wake, now_ms=_now_ms)
         self._probing = Probing(link.send_storage)
+        self._watching = Watching(link.send_watched, now_ms=_now_ms)
 
     def run(self) -> int:
         """Rounds until the control plane denies us; the exit code of that."""
@@ -103,6 +105,7 @@ class ClusterProcess:
         if self._link.orders is not None:
             self._errands.take(self._link.orders.errands)
             self._probing.follow(self._link.orders.checkpoint_root)
+            self._watching.follow(self._link.orders.runs)
         done = self._errands.done()
         if done and self._link.send_errands(done):
             self._errands.told(done)

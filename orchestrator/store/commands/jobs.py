@@ -19,6 +19,7 @@ from orchestrator.store.database import WriteTx
 from orchestrator.store.queries import jobs as queries
 from orchestrator.store.schema import events as event_rows
 from orchestrator.store.schema import idempotency, jobs
+from orchestrator.store.specs import SPEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ async def submit(
     Raises:
         Conflict: the key was used with another spec.
     """
-    body_hash = hashlib.sha256(rows.SPEC.dump_json(spec)).hexdigest()
+    body_hash = hashlib.sha256(SPEC.dump_json(spec)).hexdigest()
     if key is not None and (earlier := await _earlier(tx, key, body_hash)):
         return earlier, False
     of = descent or Descent()

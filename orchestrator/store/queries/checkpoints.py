@@ -43,6 +43,8 @@ class Registered:
     """committed, quarantined (it did not restore), deleting or deleted."""
     pinned: bool
     note: str
+    unfenced: bool
+    """The program committed it by itself: an attempt that was replaced may do that still."""
     deleted_at_ms: int | None
     values: dict[str, float]
     """What rank 0 reported at this very step."""
@@ -75,6 +77,7 @@ async def registry(tx: ReadTx, job_id: JobId) -> tuple[Registered, ...]:
             state=_state(row["state"], row["delete_asked_at_ms"], row["deleted_at_ms"]),
             pinned=bool(row["pinned"]),
             note=row["note"],
+            unfenced=bool(row["unfenced"]),
             deleted_at_ms=row["deleted_at_ms"],
             values=values.get((row["attempt_id"], row["step"]), {}),
             restored_into=tuple(users.get(row["path"], ())),

@@ -9,7 +9,7 @@ from orchestrator.domain.lifecycle import JobState
 from orchestrator.domain.sharing import Likeness, Project
 from orchestrator.scheduler.estimate import likeness, remember
 from orchestrator.scheduler.share import accrued, decayed
-from orchestrator.store import rows
+from orchestrator.store import specs
 from orchestrator.store.database import ReadTx
 from orchestrator.store.schema import attempts, jobs
 from orchestrator.store.schema import projects as project_rows
@@ -56,5 +56,5 @@ async def history(tx: ReadTx) -> dict[Likeness, tuple[int, ...]]:
     asked = select(newest.c.spec, ran).join(newest, newest.c.id == attempts.c.job_id)
     found: dict[Likeness, tuple[int, ...]] = {}
     for row in (await tx.ask(asked.group_by(newest.c.row_id, newest.c.spec).order_by(newest.c.row_id))).mappings():
-        remember(found, likeness(rows.read_spec(row["spec"])), int(row["ran_ms"]))
+        remember(found, likeness(specs.read_spec(row["spec"])), int(row["ran_ms"]))
     return found

@@ -6,9 +6,20 @@ from typing import Any
 import pytest
 
 from orchestrator.domain.ids import AttemptId
-from orchestrator.protocol import ERRANDS_POST, ORDERS, VERSION, ErrandDone, ErrandOrder, ErrandsPost, GangEnded
+from orchestrator.protocol import (
+    ERRANDS_POST,
+    ORDERS,
+    VERSION,
+    WATCHED_POST,
+    ErrandDone,
+    ErrandOrder,
+    ErrandsPost,
+    GangEnded,
+    WatchedCommit,
+    WatchedPost,
+)
 from orchestrator.store.commands.checkpoints import ASK_AGAIN_MS, ORPHANS_AFTER_MS, sweep, sweep_orphans
-from tests.orchestrator.api.rig import Rig, as_json
+from tests.orchestrator.api.rig import SPEC, Rig, as_json
 
 pytestmark = pytest.mark.anyio
 
@@ -244,3 +255,49 @@ async def test_the_curve_of_a_continued_job_is_joined_and_its_lineage_shown(rig:
     orders = ORDERS.validate_json((await rig.cluster.get("/api/v1/link/orders", params={"revision": -1})).content)
     origins = {run.job_id: run.checkpoint.origin for run in orders.runs}
     assert origins == {source["id"]: None, tuned["id"]: f"gs://bucket/root/{source['id']}/1/10"}
+
+
+async def saw(rig: Rig, attempt_id: str, *commits: WatchedCommit, code: int = 204) -> None:
+    body = WATCHED_POST.dump_json(WatchedPost(VERSION, AttemptId(attempt_id), commits))
+    answer = await rig.cluster.post("/api/v1/link/watched", **as_json(body))
+    assert answer.status_code == code, answer.text
+
+
+async def test_what_a_foreign_program_commits_is_registered_unfenced_and_never_touched(rig: Rig) -> None:
+    job = await rig.running(checkpoint={"watch": "gs://theirs/run"})
+    (run,) = ORDERS.validate_json((await rig.cluster.get("/api/v1/link/orders", params={"revision": -1})).content).runs
+    assert run.checkpoint.watch == "gs://theirs/run"
+    attempt, now = job["attempt"]["id"], rig.deps.clock.now_ms()
+    new = WatchedCommit(40, "gs://theirs/run/40", 9, now)
+    before = WatchedCommit(20, "gs://theirs/run/20", 9, job["started_at_ms"] - 1)
+    for _ in range(2):
+        await saw(rig, attempt, before, new)
+    found = await listed(rig)
+    assert {step: (one["path"], one["unfenced"], one["bytes"]) for step, one in found.items()} == {
+        40: ("gs://theirs/run/40", True, 9)
+    }
+    events = (await rig.user.get("/api/v1/jobs/toy/events")).json()["items"]
+    said = [one["message"] for one in events if one["kind"] == "checkpoint.committed"]
+    assert said == ["step 40 is committed by the program itself, unfenced"]
+    assert (await rig.job())["progress"]["committed_step"] == 40
+    assert await retain(rig) == 0
+    assert (await rig.user.delete(f"{TOY}/40")).status_code == 409
+    await saw(rig, "att_nobody", new, code=404)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"checkpoint": {"watch": "run"}}, "checkpoint.watch"),
+        ({"checkpoint": {"watch": "s3://x/y"}}, "checkpoint.watch"),
+        ({"checkpoint": {"watch": "gs://x"}, "program": {"builtin": "train"}}, "checkpoint.watch"),
+        ({"checkpoint": {"save_deadline": "unlimited"}}, "checkpoint.save_deadline"),
+        ({"checkpoint": {"save_deadline": "10ms"}}, "checkpoint.save_deadline"),
+    ],
+)
+async def test_a_folder_that_cannot_be_watched_and_a_deadline_that_is_none_are_refused(
+    rig: Rig, fields: dict[str, Any], field: str
+) -> None:
+    answer = await rig.user.post("/api/v1/jobs", json=SPEC | fields)
+    assert answer.status_code == 422
+    assert [fault["path"] for fault in answer.json()["errors"]] == [field]

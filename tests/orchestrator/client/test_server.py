@@ -21,7 +21,9 @@ CLEAN_STOP_S = 3
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server.start(tmp_path_factory.mktemp("server") / "state")
+    state = tmp_path_factory.mktemp("server") / "state"
+    state.mkdir(mode=0o755)  # as an older version, or somebody's mkdir, left it
+    started = Server.start(state)
     yield started
     started.stop()
 
