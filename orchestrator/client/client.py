@@ -16,7 +16,10 @@ from orchestrator.client.artifacts import Artifacts
 from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.client.fleet import Fleet
+from orchestrator.client.intent import Intent
 from orchestrator.client.maintenance import Maintenance
+from orchestrator.client.people import Projects, Users, Webhooks
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -44,6 +47,11 @@ class Client:
         self._sleep = sleep
         self._monotonic = monotonic
         self.artifacts = Artifacts(self._connection)
+        self.fleet = Fleet(self._connection)
+        self.intent = Intent(self._connection)
+        self.projects = Projects(self._connection)
+        self.users = Users(self._connection)
+        self.webhooks = Webhooks(self._connection)
         self.bundles = Bundles(self._connection)
         self.maintenance = Maintenance(self._connection)
 
