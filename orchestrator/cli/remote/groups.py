@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
     lists = {"pools": restrictions.list_pools, "hosts": restrictions.list_hosts, "clusters": restrictions.list_clusters}
     for noun, command in lists.items():
         app.command(noun, rich_help_panel=_FLEET)(command)
-    for verb in ("cordon", "drain", "quarantine", "readmit"):
+    for verb in restrictions.VERBS:
         app.command(verb, rich_help_panel=_FLEET)(restrictions.command(verb))
 
 

@@ -1,7 +1,7 @@
 """`cordon`, `drain`, `quarantine`, `readmit`: take slices out of use and back, each time with a reason."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,15 +10,19 @@ from orchestrator.cli.remote.connection import control_plane
 from orchestrator.cli.remote.listing import show_list
 from orchestrator.cli.remote.output import JsonOption, print_json
 
-_SAYS = {
+if TYPE_CHECKING:
+    from orchestrator.client.fleet import Verb
+
+_SAYS: Final[dict["Verb", str]] = {
     "cordon": "Let nothing new start there; what runs goes on.",
     "drain": "Let nothing new start there, and ask what runs to save and go elsewhere.",
     "quarantine": "Take it out of use because something is wrong with it.",
     "readmit": "Put it into use again.",
 }
+VERBS: Final = tuple(_SAYS)
 
 
-def command(verb: str) -> Callable[..., None]:
+def command(verb: "Verb") -> Callable[..., None]:
     """The command for one verb; all are alike."""
 
     def restrict(
