@@ -20,6 +20,7 @@ from orchestrator.client.fleet import Fleet
 from orchestrator.client.intent import Intent
 from orchestrator.client.maintenance import Maintenance
 from orchestrator.client.people import Projects, Users, Webhooks
+from orchestrator.client.pools import Pools
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -54,6 +55,7 @@ class Client:
         self.webhooks = Webhooks(self._connection)
         self.bundles = Bundles(self._connection)
         self.maintenance = Maintenance(self._connection)
+        self.pools = Pools(self._connection)
 
     def __enter__(self) -> Self:
         return self

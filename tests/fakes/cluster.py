@@ -5,9 +5,11 @@ tenth; checkpoints live in `storage`, outside any slice, behind the fence that r
 """
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 
+from orchestrator.domain.endings import Reason
 from orchestrator.domain.ids import AttemptId, JobId, SliceId
 from orchestrator.domain.incident import RankExit
 from orchestrator.domain.job import RankStarted
@@ -27,6 +29,7 @@ from orchestrator.protocol import (
     SliceDown,
     SliceUp,
 )
+from tests.fakes.faults import Evidence, Scene, port_clash, stalled
 from tests.fakes.gang import FakeGang, Latest, Outbox
 
 STEP_MS = 1_000
@@ -63,8 +66,11 @@ class FakeCluster:
         self.storage: dict[JobId, Latest] = {}
         self.starts: list[tuple[JobId, AttemptId]] = []
         """Every gang that was ever launched: an attempt must be here once at most."""
+        self.truth: dict[AttemptId, tuple[Reason, int | None]] = {}
+        """Of attempts that met a fault: the ending and the rank that are right."""
         self._boots = 0
         self._revision = 0
+        self._rng = Random(0)
         self._own = Outbox("cluster/0")
         self._departed: list[FakeSlice] = []
         """Reservations that are over, whose supervisors still have facts to tell."""
@@ -144,6 +150,9 @@ class FakeCluster:
                 return
             gang.ready_at_ms = gang.started_at_ms + LAUNCH_MS
             self._ready(on, gang)
+        if gang.frozen_at_ms is not None:
+            self._look_at_hang(on, gang, now_ms)
+            return
         command = gang.order.program.command[0]
         if command == "false":
             self._end(on, gang, now_ms, code=1)
@@ -193,9 +202,11 @@ class FakeCluster:
         on.up = on.whole = False
         gang = on.running
         if gang is not None and host > 0:
+            self.truth[gang.order.attempt_id] = (Reason.HOST_LOST, host)
             self._end(on, gang, now_ms, lost=host)
         elif gang is not None:
             gang.ended = True
+            self.truth[gang.order.attempt_id] = (Reason.SLICE_LOST, None)
             on.outbox.facts.clear()  # the supervisor died with host 0; the next orders show that its gang is missing
         self._own.tell(SliceDown("slice_down", on.id, str(on.incarnation), f"host {host} died", now_ms))
 
@@ -209,7 +220,60 @@ class FakeCluster:
         if gang is not None and gang.ready_at_ms is not None:
             self._end(self.slices[slice_id], gang, now_ms, code=1)
 
+    def strike(
+        self, slice_id: SliceId, fault: Callable[[Scene], Evidence], now_ms: int, rng: Random, *, leaves: bool = False
+    ) -> bool:
+        """Something goes wrong in the slice's gang and ends it; whether there was one. `leaves`: the slice goes too."""
+        on = self.slices[slice_id]
+        gang = on.running
+        if gang is None or gang.ready_at_ms is None or not on.up:
+            return False
+        if gang.step == gang.first_step and rng.random() < 0.3 and fault.__name__ == "program_error":
+            fault = port_clash
+        self._end_with(on, gang, fault(self._scene(on, gang, now_ms, rng)), now_ms)
+        if leaves:
+            on.up = on.whole = False
+            on.outbox.tell(SliceDown("slice_down", on.id, str(on.incarnation), "it will be taken away", now_ms))
+        return True
+
+    def freeze(self, slice_id: SliceId, now_ms: int, rng: Random) -> bool:
+        """The slice's gang makes no step any more; its supervisor finds out by the limits of its order."""
+        gang = self.slices[slice_id].running
+        if gang is None or gang.ready_at_ms is None or gang.frozen_at_ms is not None or not gang.seconds:
+            return False
+        gang.frozen_at_ms, self._rng = now_ms, rng
+        return True
+
     # ------------------------------------------------------------------------------------------------------ inside
+
+    def _look_at_hang(self, on: FakeSlice, gang: FakeGang, now_ms: int) -> None:
+        assert gang.frozen_at_ms is not None
+        limit_ms = gang.order.limits.of_step(gaps=10, median_ms=STEP_MS, slowest_ms=STEP_MS)
+        waited_ms = now_ms - gang.frozen_at_ms
+        if limit_ms is not None and waited_ms > limit_ms:
+            scene = self._scene(on, gang, now_ms, self._rng)
+            self._end_with(on, gang, stalled(scene, waited_ms, limit_ms), now_ms)
+
+    @staticmethod
+    def _scene(on: FakeSlice, gang: FakeGang, now_ms: int, rng: Random) -> Scene:
+        return Scene(on.id, on.shape.hosts, now_ms, gang.step or None, rng)
+
+    def _end_with(self, on: FakeSlice, gang: FakeGang, found: Evidence, now_ms: int) -> None:
+        gang.ended = True
+        attempt = gang.order.attempt_id
+        self.truth[attempt] = (found.reason, found.rank)
+        on.outbox.tell(
+            GangEnded(
+                kind="gang_ended",
+                attempt_id=attempt,
+                trouble=found.trouble,
+                message=found.message,
+                exits=found.exits,
+                detected_at_ms=now_ms,
+                drained_at_ms=now_ms,
+                overdue=found.overdue,
+            )
+        )
 
     def _outboxes(self) -> tuple[Outbox, ...]:
         return (self._own, *(gone.outbox for gone in self._departed), *(on.outbox for on in self.slices.values()))

@@ -26,6 +26,8 @@ class FakeGang:
     spool: bytes = b""
     sent: int = 0
     ended: bool = False
+    frozen_at_ms: int | None = None
+    """Since when it makes no step."""
 
     @property
     def seconds(self) -> float:
