@@ -57,7 +57,7 @@ def command(verb: "Verb") -> Callable[..., None]:
 def list_pools(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List pools: how many of their slices are up and busy."""
     with control_plane(ctx.obj) as client:
-        found = client.fleet.pools()
+        found = client.pools.list()
     fields = ("name", "cluster_id", "shape", "capacity", "slices", "up", "busy", "chips")
     show_list(found, fields, "no pools: no cluster has connected yet", as_json)
 
