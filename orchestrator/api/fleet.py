@@ -10,7 +10,8 @@ from orchestrator.api.deps import WithDeps
 from orchestrator.api.views import RestrictionView, SliceView
 from orchestrator.domain.fleet import Restriction
 from orchestrator.domain.job import Slice, SliceState
-from orchestrator.store.queries import fleet, restrictions, strikes
+from orchestrator.domain.sharing import PoolLimits, PoolWish
+from orchestrator.store.queries import fleet, pools, restrictions, strikes
 
 router = APIRouter(prefix="/api/v1", tags=["fleet"])
 
@@ -29,6 +30,23 @@ class ClusterList(BaseModel):
     items: list[ClusterView]
 
 
+class LimitsView(BaseModel):
+    """How many slices the pool may have."""
+
+    least: int
+    most: int
+
+
+class WishView(BaseModel):
+    """What would help those who wait, or helps nobody; never both. Nothing acts on it by itself."""
+
+    ask: int
+    """So many slices more."""
+    let_go: list[str]
+    """These slices, which nobody has used for long and nobody waits for."""
+    at_ms: int
+
+
 class PoolView(BaseModel):
     name: str
     cluster_id: str
@@ -40,9 +58,18 @@ class PoolView(BaseModel):
     chips: int
     """Of all its slices."""
     restriction: RestrictionView | None
+    limits: LimitsView | None
+    """Without them nothing is wished."""
+    wish: WishView | None
 
     @classmethod
-    def of(cls, known: Sequence[Slice], busy: int, restriction: Restriction | None) -> "PoolView":
+    def of(
+        cls,
+        known: Sequence[Slice],
+        busy: int,
+        restriction: Restriction | None,
+        limited: tuple[PoolLimits, PoolWish] | None,
+    ) -> "PoolView":
         first = known[0]
         return cls(
             name=first.pool,
@@ -54,7 +81,13 @@ class PoolView(BaseModel):
             busy=busy,
             chips=sum(one.shape.chips for one in known),
             restriction=RestrictionView.of(restriction),
+            limits=None if limited is None else LimitsView(least=limited[0].least, most=limited[0].most),
+            wish=None if limited is None else _wish(limited[1]),
         )
+
+
+def _wish(wish: PoolWish) -> WishView | None:
+    return None if wish.at_ms is None else WishView(ask=wish.ask, let_go=list(wish.let_go), at_ms=wish.at_ms)
 
 
 class PoolList(BaseModel):
@@ -98,17 +131,22 @@ async def list_slices(who: User, deps: WithDeps) -> SliceList:
 
 @router.get("/pools")
 async def list_pools(_who: User, deps: WithDeps) -> PoolList:
-    """The pools, as their slices show them."""
+    """The pools, as their slices show them, with what is wished of those that have limits."""
     async with deps.database.read() as tx:
         found, imposed = await fleet.all_slices(tx), await restrictions.all_restrictions(tx)
-        holders = await fleet.holders(tx)
+        holders, limited = await fleet.holders(tx), await pools.by_name(tx)
     by_pool: dict[tuple[str, str, str], list[Slice]] = {}
     for one in found:
         by_pool.setdefault((one.pool, one.cluster_id, str(one.shape)), []).append(one)
     named = {one.name: one for one in imposed if one.target == "pool"}
     return PoolList(
         items=[
-            PoolView.of(known, sum(one.id in holders for one in known), named.get(pool))
+            PoolView.of(
+                known,
+                sum(one.id in holders for one in known),
+                named.get(pool),
+                limited.get((known[0].cluster_id, pool)),
+            )
             for (pool, _, _), known in sorted(by_pool.items())
         ]
     )

@@ -1,23 +1,28 @@
-"""Why jobs wait, when they will start and what would help, found out beside the tick and kept for people.
+"""Why jobs wait, when they will start, what would help, and what is wished of pools: found out beside the tick.
 
 A round works in a thread, on the world as it was read, and stops when its budget is spent: a long queue gets its first
 estimates and ways out in the first round and the others in those that follow.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from orchestrator.chores.wishes import by_pool, with_pending
 from orchestrator.clock import Clock
 from orchestrator.domain.ids import JobId
 from orchestrator.domain.outlook import Outlook, StartEstimate, Way
+from orchestrator.domain.sharing import PoolLimits, PoolWish
 from orchestrator.reconciler.desk import Desk
 from orchestrator.reconciler.placing import snapshot_of
 from orchestrator.scheduler.outlook import Survey
 from orchestrator.scheduler.policy import DEFAULT, Policy
 from orchestrator.scheduler.snapshot import Snapshot
 from orchestrator.store.commands.outlooks import keep
+from orchestrator.store.commands.pools import keep_wishes
 from orchestrator.store.database import Database
+from orchestrator.store.queries import pools
 from orchestrator.store.queries.revision import revision
 from orchestrator.store.queries.world import world as read_world
 
@@ -59,9 +64,11 @@ class Forecaster:
             complete = self._kept.keys() <= self._ways.keys()
             if seen == self._revision and complete and now_ms - self._surveyed_at_ms < AGED_MS:
                 return 0
-            world = await read_world(tx, now_ms, epoch=0)
+            world, limits = await read_world(tx, now_ms, epoch=0), await pools.limits(tx)
         try:
-            found = await asyncio.to_thread(self._survey, snapshot_of(Desk(world), self._policy))
+            seen_now = snapshot_of(Desk(world), self._policy)
+            asked = replace(seen_now, pools=with_pending(limits, world.slices, seen_now.slices))
+            survey, found = await asyncio.to_thread(self._survey, asked)
         except asyncio.CancelledError:
             self._cancelled = True  # the thread ends soon: nobody waits for a long survey when the server stops
             raise
@@ -70,6 +77,7 @@ class Forecaster:
         if news or here != self._kept.keys():
             async with self._database.write_beside() as tx:
                 await keep(tx, news)
+        await self._keep_wishes(survey, limits)
         self._kept |= {outlook.job_id: outlook for outlook in news}
         self._kept = {id: outlook for id, outlook in self._kept.items() if id in here}
         self._revision, self._surveyed_at_ms = seen, now_ms
@@ -77,7 +85,18 @@ class Forecaster:
         self._rests_until_ms = ended_ms + RESTS_TIMES * (ended_ms - began_ms)
         return len(news)
 
-    def _survey(self, snapshot: Snapshot) -> list[Outlook]:
+    async def _keep_wishes(self, survey: Survey, known: Mapping[PoolLimits, PoolWish]) -> None:
+        """Write what is wished of pools where that has changed."""
+        snapshot = survey.snapshot
+        pool_of = {offered.id: (offered.cluster_id, offered.pool) for offered in snapshot.slices}
+        wished = by_pool(survey.wishes, snapshot.pools, pool_of, snapshot.now_ms)
+        before = {(one.cluster_id, str(one.pool)): wish for one, wish in known.items()}
+        news = {key: wish for key, wish in wished.items() if _differs(wish, before[key])}
+        if news:
+            async with self._database.write_beside() as tx:
+                await keep_wishes(tx, news)
+
+    def _survey(self, snapshot: Snapshot) -> tuple[Survey, list[Outlook]]:
         """Outlooks of all that wait. Ways out are tried for those first whose turn was longest ago."""
         survey = Survey(snapshot)
         until_ms = self._clock.monotonic_ms() + self._budget_ms
@@ -88,14 +107,18 @@ class Forecaster:
         here = set(survey.waiting)
         ways = {id: tried for id, tried in self._ways.items() if id in here}
         for job_id in sorted(survey.waiting, key=lambda id: ways[id][0] if id in ways else 0):
-            ways[job_id] = snapshot.now_ms, survey.ways_out(job_id)
+            ways[job_id] = survey.snapshot.now_ms, survey.ways_out(job_id)
             if self._spent(until_ms):
                 break
         self._ways = ways
-        return list(survey.outlooks(ways))
+        return survey, list(survey.outlooks(ways))
 
     def _spent(self, until_ms: int) -> bool:
         return self._cancelled or self._clock.monotonic_ms() >= until_ms
+
+
+def _differs(wish: PoolWish, known: PoolWish) -> bool:
+    return known.at_ms is None or (wish.ask, wish.let_go) != (known.ask, known.let_go)
 
 
 def _is_news(outlook: Outlook, known: Outlook | None) -> bool:

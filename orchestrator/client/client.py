@@ -17,6 +17,7 @@ from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
 from orchestrator.client.maintenance import Maintenance
+from orchestrator.client.pools import Pools
 from orchestrator.domain.lifecycle import TERMINAL
 
 Answer = dict[str, Any]
@@ -46,6 +47,7 @@ class Client:
         self.artifacts = Artifacts(self._connection)
         self.bundles = Bundles(self._connection)
         self.maintenance = Maintenance(self._connection)
+        self.pools = Pools(self._connection)
 
     def __enter__(self) -> Self:
         return self

@@ -177,6 +177,8 @@ class Slice:
     state: SliceState
     message: str
     updated_at_ms: int
+    idle_since_ms: int | None = None
+    """When the last attempt on it ended; None: there was none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ All times are wall-clock milliseconds.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orchestrator.domain.ids import ClusterId, PoolName, SliceId
+from orchestrator.domain.topology import SliceShape
+
 
 @dataclass(frozen=True, slots=True)
 class Project:
@@ -47,6 +50,30 @@ class Window:
 
     since_ms: int
     until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """What may be asked of the provider of a pool, in slices."""
+
+    cluster_id: ClusterId
+    pool: PoolName
+    shape: SliceShape
+    capacity: str
+    least: int
+    most: int
+    pending: int = 0
+    """Asked for and not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolWish:
+    """So many slices more, or these go; never both."""
+
+    ask: int
+    let_go: tuple[SliceId, ...]
+    at_ms: int | None
+    """When it was found out; None: not yet."""
 
 
 Likeness = tuple[str, str, str]

@@ -191,6 +191,7 @@ def _offers(desk: Desk) -> tuple[OfferedSlice, ...]:
             s.id not in held,
             health.get(s.id, Health.SOUND),
             windows.get(s.id, ()),
+            None if s.id in held else max(s.updated_at_ms, s.idle_since_ms or 0),
         )
         for s in desk.slices()
         if s.state is SliceState.UP and s.cluster_id in open_ones

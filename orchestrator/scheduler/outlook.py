@@ -11,6 +11,7 @@ from orchestrator.scheduler.gates import ArrayFull, Unfinished
 from orchestrator.scheduler.plan import Plan, WaitReason, plan
 from orchestrator.scheduler.snapshot import Snapshot
 from orchestrator.scheduler.ways_out import ways_out
+from orchestrator.scheduler.wishes import Wish
 
 
 def blocker(reason: WaitReason) -> Blocker:
@@ -43,6 +44,11 @@ class Survey:
     def __post_init__(self) -> None:
         self._decided = plan(self.snapshot)
         self._looked_until_ms = self.snapshot.now_ms
+
+    @property
+    def wishes(self) -> tuple[Wish, ...]:
+        """Of the pools whose limits the snapshot names."""
+        return self._decided.wishes
 
     @property
     def waiting(self) -> tuple[JobId, ...]:

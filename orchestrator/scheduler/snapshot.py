@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from orchestrator.domain.capacity import Capacity
-from orchestrator.domain.ids import ClusterId, JobId, PoolName, SliceId
-from orchestrator.domain.sharing import Health, Project, Quota, Window
+from orchestrator.domain.ids import ClusterId, JobId, SliceId
+from orchestrator.domain.sharing import Health, PoolLimits, Project, Quota, Window
 from orchestrator.domain.spec import Band
 from orchestrator.domain.topology import SliceRequest, SliceShape
 from orchestrator.scheduler.policy import DEFAULT, Policy
@@ -90,20 +90,6 @@ class OfferedSlice(NamedTuple):
     windows: tuple[Window, ...] = ()
     idle_since_ms: int | None = None
     """When it last became free; None while it is held."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolLimits:
-    """What may be asked of the provider of a pool, in slices."""
-
-    cluster_id: ClusterId
-    pool: PoolName
-    shape: SliceShape
-    capacity: str
-    least: int
-    most: int
-    pending: int = 0
-    """Asked for and not there yet."""
 
 
 @dataclass(frozen=True, slots=True)

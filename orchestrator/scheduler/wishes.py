@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from orchestrator.domain.capacity import Capacity
 from orchestrator.domain.ids import ClusterId, SliceId
+from orchestrator.domain.sharing import PoolLimits
 from orchestrator.domain.topology import SliceShape
-from orchestrator.scheduler.snapshot import PoolLimits, Snapshot, WaitingJob
+from orchestrator.scheduler.snapshot import Snapshot, WaitingJob
 
 
 @dataclass(frozen=True, slots=True)

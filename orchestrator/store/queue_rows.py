@@ -5,11 +5,14 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from sqlalchemy import RowMapping
 
-from orchestrator.domain.ids import JobId
+from orchestrator.domain.ids import ClusterId, JobId, PoolName, SliceId
 from orchestrator.domain.outlook import Blocker, Outlook, StartEstimate, Way
+from orchestrator.domain.sharing import PoolLimits, PoolWish
+from orchestrator.domain.topology import SliceShape
 
 _BLOCKERS: Final = TypeAdapter(tuple[Blocker, ...])
 _START: Final = TypeAdapter(StartEstimate)
+_LET_GO: Final = TypeAdapter(tuple[SliceId, ...])
 _WAYS: Final = TypeAdapter(tuple[Way, ...])
 
 
@@ -39,3 +42,30 @@ def outlook_of(row: RowMapping) -> Outlook:
         ways=_WAYS.validate_json(row["ways"]),
         ways_at_ms=row["ways_at_ms"],
     )
+
+
+def limits_row(limits: PoolLimits) -> dict[str, Any]:
+    """All but what is wished."""
+    return {
+        "cluster_id": limits.cluster_id,
+        "pool": limits.pool,
+        "shape": str(limits.shape),
+        "capacity": limits.capacity,
+        "least": limits.least,
+        "most": limits.most,
+    }
+
+
+def limits_of(row: RowMapping) -> PoolLimits:
+    shape = SliceShape.parse(row["shape"])
+    pool = PoolName(row["pool"])
+    return PoolLimits(ClusterId(row["cluster_id"]), pool, shape, row["capacity"], row["least"], row["most"])
+
+
+def wish_values(wish: PoolWish) -> dict[str, Any]:
+    let_go = _LET_GO.dump_json(wish.let_go).decode()
+    return {"ask": wish.ask, "let_go": let_go, "wished_at_ms": wish.at_ms}
+
+
+def wish_of(row: RowMapping) -> PoolWish:
+    return PoolWish(row["ask"], _LET_GO.validate_json(row["let_go"]), row["wished_at_ms"])

@@ -175,6 +175,7 @@ def slice_of(row: RowMapping) -> Slice:
         state=SliceState(row["state"]),
         message=row["message"],
         updated_at_ms=row["updated_at_ms"],
+        idle_since_ms=row["idle_since_ms"],
     )
 
 

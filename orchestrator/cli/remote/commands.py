@@ -12,6 +12,7 @@ from orchestrator.cli.remote import (
     login,
     logs,
     maintenance,
+    pools,
     submit,
     verbs,
     watch,
@@ -71,3 +72,8 @@ def register(app: typer.Typer) -> None:
     out.command("declare")(maintenance.declare_maintenance)
     out.command("withdraw")(maintenance.withdraw_maintenance)
     app.add_typer(out, name="maintenance", rich_help_panel="Fleet")
+    shared = typer.Typer(help="List pools and what is wished of them; limit them.", no_args_is_help=True)
+    shared.command("list")(pools.list_pools)
+    shared.command("limit")(pools.limit_pool)
+    shared.command("unlimit")(pools.unlimit_pool)
+    app.add_typer(shared, name="pools", rich_help_panel="Fleet")

@@ -102,3 +102,28 @@ def maintenance_table(declared: Sequence[Answer]) -> Table:
             plain(one["actor"]),
         )
     return table
+
+
+def pools_table(pools: Sequence[Answer]) -> Table:
+    table = columns("pool", "shape", "capacity", "slices", "up", "busy", "may have", "wished")
+    for pool in pools:
+        limits = pool["limits"]
+        table.add_row(
+            pool["name"],
+            pool["shape"],
+            pool["capacity"],
+            str(pool["slices"]),
+            str(pool["up"]),
+            str(pool["busy"]),
+            "" if limits is None else f"{limits['least']} to {limits['most']}",
+            _wished(pool["wish"]),
+        )
+    return table
+
+
+def _wished(wish: Answer | None) -> str:
+    if wish is None:
+        return ""
+    if wish["ask"]:
+        return f"{wish['ask']} more"
+    return f"let go {', '.join(wish['let_go'])}" if wish["let_go"] else "nothing"

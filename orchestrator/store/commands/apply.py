@@ -112,6 +112,7 @@ async def _write_attempt(tx: WriteTx, attempt: Attempt, now_ms: int | None) -> b
         closed_at_ms = attempt.ended_at_ms if now_ms is None else now_ms
         await tx.tell(update(attempts).where(attempts.c.id == attempt.id).values(closed_at_ms=closed_at_ms))
         await tx.tell(delete(placements).where(placements.c.attempt_id == attempt.id))
+        await tx.tell(update(slices).where(slices.c.id.in_(attempt.slices)).values(idle_since_ms=closed_at_ms))
     return not attempt.live or before.stop != row["stop"]
 
 

@@ -4,7 +4,7 @@ from orchestrator.store.schema.base import metadata
 from orchestrator.store.schema.effects import deliveries, hosts, restrictions, webhooks
 from orchestrator.store.schema.files import artifacts, bundles
 from orchestrator.store.schema.people import members, projects, quotas, secrets, tokens, users
-from orchestrator.store.schema.queue import maintenance, outlooks
+from orchestrator.store.schema.queue import maintenance, outlooks, pool_limits
 from orchestrator.store.schema.work import (
     attempts,
     checkpoints,
@@ -50,6 +50,7 @@ __all__ = [
     "phases",
     "placements",
     "points",
+    "pool_limits",
     "progress",
     "projects",
     "quotas",

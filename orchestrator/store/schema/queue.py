@@ -1,6 +1,16 @@
 """What is known of the queue besides its jobs."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
 
 from orchestrator.domain.fleet import Target
 from orchestrator.store.schema.base import metadata, one_of
@@ -36,3 +46,21 @@ maintenance = Table(
     Index("ix_maintenance_until_ms", "until_ms"),
 )
 """When slices are out, as admins declared it. What is over stays as history."""
+
+pool_limits = Table(
+    "pool_limits",
+    metadata,
+    Column("cluster_id", Text, ForeignKey("clusters.id"), nullable=False),
+    Column("pool", Text, nullable=False),
+    Column("shape", Text, nullable=False),
+    Column("capacity", Text, nullable=False),
+    Column("least", Integer, nullable=False),
+    Column("most", Integer, nullable=False),
+    Column("ask", Integer, nullable=False, server_default="0"),
+    Column("let_go", Text, nullable=False, server_default="[]"),
+    Column("wished_at_ms", BigInteger),
+    PrimaryKeyConstraint("cluster_id", "pool"),
+    CheckConstraint("0 <= least AND least <= most", name="span"),
+    CheckConstraint("ask = 0 OR let_go = '[]'", name="one_way"),
+)
+"""How many slices a pool may have, as an admin said, and what the scheduler wishes of it now."""

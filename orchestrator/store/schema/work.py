@@ -63,6 +63,7 @@ slices = Table(
     Column("state", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("updated_at_ms", BigInteger, nullable=False),
+    Column("idle_since_ms", BigInteger),  # when its last attempt ended
     one_of("state", SliceState),
 )
 

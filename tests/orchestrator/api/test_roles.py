@@ -85,10 +85,13 @@ IN_PROJECT: dict[str, tuple[str, dict[str, Any] | None]] = {
 FOR_ALL: dict[str, dict[str, Any] | None] = {
     # what shows each caller only their own
     "GET /api/v1/jobs": None,
+    "GET /api/v1/jobs/counts": None,
+    "GET /api/v1/jobs/glances": None,
     "POST /api/v1/jobs/ask": {"verb": "hold", "which": {"all": True}, "dry_run": True},
     "GET /api/v1/events": None,
     "GET /api/v1/events/stream": None,
     "GET /api/v1/slices": None,
+    "GET /api/v1/occupancy": None,
     "GET /api/v1/pools": None,
     "GET /api/v1/hosts": None,
     "GET /api/v1/clusters": None,
@@ -112,6 +115,8 @@ FOR_GLOBAL_ADMINS: dict[str, dict[str, Any] | None] = {
     "PATCH /api/v1/users/{user}": {"admin": False},
     "POST /api/v1/maintenance": {"name": "pool-0", "since_ms": 1, "until_ms": 9_999_999_999_999, **REASON},
     "DELETE /api/v1/maintenance/{maintenance_id}": None,
+    "PUT /api/v1/pools/{pool}/limits": {"most": 4},
+    "DELETE /api/v1/pools/{pool}/limits": None,
     "POST /api/v1/pools/{pool}/{verb}": REASON,
     "POST /api/v1/slices/{slice_id}/{verb}": REASON,
     "POST /api/v1/slices/{slice_id}/hosts/{host}/{verb}": REASON,

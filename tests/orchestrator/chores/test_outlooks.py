@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from orchestrator.chores.outlooks import AGED_MS, Forecaster
+from orchestrator.protocol import GangEnded
+from orchestrator.scheduler.policy import DEFAULT
+from tests.builders import an_exit
 from tests.contracts.clock import ManualClock
 from tests.orchestrator.api.people import add_project, add_user, caller
 from tests.orchestrator.api.rig import Rig
@@ -126,3 +129,59 @@ async def test_a_long_queue_gets_its_ways_out_round_by_round(rig, clock) -> None
         await hasty.run_once()
         told = [(await why(rig, f"waits-{number}"))["ways_as_of_ms"] for number in range(3)]
         assert sum(at_ms is not None for at_ms in told) == tried
+
+
+async def pool(rig: Rig) -> dict[str, Any]:
+    (found,) = (await rig.user.get("/api/v1/pools")).json()["items"]
+    return dict(found)
+
+
+async def heard_of(rig: Rig) -> None:
+    """The cluster's process goes on polling, whatever this test's clock says."""
+    async with rig.deps.database.write() as tx:
+        await tx.connection.exec_driver_sql("UPDATE clusters SET seen_at_ms = 9999999999999")
+
+
+async def test_slices_are_wished_for_those_who_wait_and_idle_ones_are_let_go_again(rig, forecaster, clock) -> None:
+    await rig.running(name="first")
+    assert (await rig.user.put("/api/v1/pools/pool/limits", json={"least": 0, "most": 3})).status_code == 200
+    assert ((await pool(rig))["limits"], (await pool(rig))["wish"]) == ({"least": 0, "most": 3}, None)
+    for name in ("second", "third", "fourth"):
+        await rig.submit(name=name)
+    await rig.tick()
+    await heard_of(rig)
+    clock.advance(60_000)
+    await forecaster.run_once()
+    assert ((await pool(rig))["wish"]["ask"], (await pool(rig))["wish"]["let_go"]) == (2, [])
+    for name in ("first", "second", "third", "fourth"):
+        await rig.user.post(f"/api/v1/jobs/{name}/cancel")
+    await rig.tick()
+    attempt = (await rig.job("first"))["attempt"]["id"]
+    now = rig.deps.clock.now_ms()
+    await rig.tell(GangEnded("gang_ended", attempt, "cancelled", "", (an_exit(0, signal=15, ordered=True),), now, now))
+    await rig.tick()
+    await forecaster.run_once()
+    assert (await pool(rig))["wish"]["ask"] == 0
+    await heard_of(rig)
+    clock.advance(DEFAULT.idle_after_ms)
+    await forecaster.run_once()
+    assert (await pool(rig))["wish"]["let_go"] == ["pool-0"]
+    assert (await rig.user.delete("/api/v1/pools/pool/limits")).status_code == 204
+    assert (await pool(rig))["limits"] is None
+
+
+async def test_slices_that_are_known_and_not_there_are_not_asked_for_again(rig, forecaster, clock) -> None:
+    await rig.slice_up()
+    await rig.user.put("/api/v1/pools/pool/limits", json={"most": 3})
+    await rig.submit()
+    clock.advance(60_000)  # and with it the cluster has been silent for longer than is waited
+    await forecaster.run_once()
+    assert (await pool(rig))["wish"]["ask"] == 0
+
+
+async def test_limits_of_what_is_not_there_or_the_wrong_way_round_are_refused(rig) -> None:
+    await rig.slice_up()
+    assert (await rig.user.put("/api/v1/pools/nowhere/limits", json={"most": 3})).status_code == 404
+    answer = await rig.user.put("/api/v1/pools/pool/limits", json={"least": 4, "most": 3})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "least")
+    assert (await rig.user.delete("/api/v1/pools/pool/limits")).status_code == 409

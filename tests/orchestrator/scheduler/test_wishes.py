@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.domain.sharing import PoolLimits
 from orchestrator.domain.topology import SliceShape
 from orchestrator.scheduler.policy import DEFAULT
-from orchestrator.scheduler.snapshot import PoolLimits
 from orchestrator.scheduler.wishes import Ask, LetGo
 from tests.scheduling import HOUR, MINUTE, NOW, a_snapshot, offer, planned, runs, wants
 
