@@ -31,9 +31,8 @@ def register(app: typer.Typer) -> None:
     _group(app, "tokens", "List, make and revoke tokens.", {
         "list": users.list_tokens, "create": users.create_token, "revoke": users.revoke_token,
     })  # fmt: skip
-    lists = {"pools": restrictions.list_pools, "hosts": restrictions.list_hosts, "clusters": restrictions.list_clusters}
-    for noun, command in lists.items():
-        app.command(noun, rich_help_panel=_FLEET)(command)
+    app.command("hosts", rich_help_panel=_FLEET)(restrictions.list_hosts)
+    app.command("clusters", rich_help_panel=_FLEET)(restrictions.list_clusters)
     for verb in restrictions.VERBS:
         app.command(verb, rich_help_panel=_FLEET)(restrictions.command(verb))
 

@@ -54,14 +54,6 @@ def command(verb: "Verb") -> Callable[..., None]:
     return restrict
 
 
-def list_pools(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """List pools: how many of their slices are up and busy."""
-    with control_plane(ctx.obj) as client:
-        found = client.fleet.pools()
-    fields = ("name", "cluster_id", "shape", "capacity", "slices", "up", "busy", "chips")
-    show_list(found, fields, "no pools: no cluster has connected yet", as_json)
-
-
 def list_hosts(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List hosts: where they are, and what they have."""
     with control_plane(ctx.obj) as client:
