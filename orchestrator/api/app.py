@@ -9,8 +9,10 @@ from orchestrator.api import (
     bundles,
     checkpoints,
     continuing,
+    dashboard,
     events,
     fleet,
+    glances,
     health,
     ingest,
     jobs,
@@ -19,6 +21,7 @@ from orchestrator.api import (
     logs,
     maintenance,
     metrics,
+    occupancy,
     openapi,
     pools,
     problems,
@@ -40,6 +43,7 @@ _ROUTERS = (
     ingest.router,
     link.router,
     bulk.router,
+    glances.router,
     jobs.router,
     verbs.router,
     arrays.router,
@@ -52,6 +56,7 @@ _ROUTERS = (
     ledger.router,
     why.router,
     fleet.router,
+    occupancy.router,
     restrictions.router,
     maintenance.router,
     pools.router,
@@ -76,6 +81,7 @@ def create_app(deps: Deps) -> FastAPI:
     problems.install(app)
     add_routes(app)
     openapi.install(app)
+    dashboard.install(app)
     return app
 
 

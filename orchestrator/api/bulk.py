@@ -99,7 +99,8 @@ def _wanted(which: Which, seen_by: frozenset[str] | None) -> JobFilter:
     if not which.model_fields_set:
         raise InvalidInput((Fault("which", "say which jobs are meant, or all: true"),))
     ids = None if which.ids is None else tuple(which.ids)
-    return JobFilter(which.state, which.name, which.project, which.owner, which.array, ids, seen_by)
+    states = None if which.state is None else (which.state,)
+    return JobFilter(states, which.name, which.project, which.owner, which.array, ids, seen_by)
 
 
 async def _ask(tx: WriteTx, job: Job, verb: str, priority: str | None, now_ms: int, by: Actor) -> None:

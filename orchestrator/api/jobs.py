@@ -22,6 +22,10 @@ MAX_SPEC_BYTES: Final = 2 * MIB
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
 JobOrder = Literal["newest", "oldest"]
+States = Annotated[list[JobState] | None, Query(max_length=20, description="any of them")]
+Search = Annotated[
+    str | None, Query(min_length=1, max_length=200, description="a part of the id, name, project or owner")
+]
 Ids = Annotated[list[str] | None, Query(max_length=200)]
 
 
@@ -41,18 +45,19 @@ async def submit(request: Request, response: Response, who: User, deps: WithDeps
 async def list_jobs(
     who: User,
     deps: WithDeps,
-    state: JobState | None = None,
+    state: States = None,
     name: str | None = None,
     project: str | None = None,
     owner: str | None = None,
     array: str | None = None,
     id: Ids = None,
+    search: Search = None,
     order: Annotated[JobOrder, Query(description="by the time of submission")] = "newest",
     limit: Limit = 50,
     cursor: str | None = None,
 ) -> JobList:
     """A page of the jobs that the caller may see. Cursors stay exact while jobs are added."""
-    wanted = JobFilter(state, name, project, owner, array, None if id is None else tuple(id), who.projects)
+    wanted = JobFilter(state, name, project, owner, array, None if id is None else tuple(id), who.projects, search)
     async with deps.database.read() as tx:
         page = await jobs.page(tx, wanted, limit, place(cursor), oldest_first=order == "oldest")
     return JobList(items=[JobSummary.of(job) for job in page.jobs], next_cursor=_cursor(page.next_after))

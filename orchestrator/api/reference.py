@@ -1,8 +1,10 @@
 """Writes the API's reference page from its document.
 
 python -m orchestrator.api.reference > docs/reference/api.md
+python -m orchestrator.api.reference --document: the document itself, as JSON, for tools that make types of it.
 """
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,10 +16,13 @@ from orchestrator.api.app import add_routes
 
 
 def page() -> str:
+    return "\n".join(_lines(document())) + "\n"
+
+
+def document() -> dict[str, Any]:
     app = FastAPI(title="Podwright")
     add_routes(app)
-    made = openapi.document(app)
-    return "\n".join(_lines(made)) + "\n"
+    return openapi.document(app)
 
 
 def _lines(made: Mapping[str, Any]) -> Iterator[str]:
@@ -104,4 +109,4 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    sys.stdout.write(json.dumps(document()) if "--document" in sys.argv else page())

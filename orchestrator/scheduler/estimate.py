@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Final
 
 from orchestrator.domain.job import Attempt, Progress
+from orchestrator.domain.pace import last_step_at_ms
 from orchestrator.domain.sharing import Likeness
 from orchestrator.domain.spec import JobSpec
 
 REMEMBERED: Final = 2
 """Runs of each likeness that count."""
-_TRUSTED_STEPS: Final = 3
-"""Steps after which the step time is worth more than an estimate."""
 
 History = Mapping[Likeness, tuple[int, ...]]
 
@@ -60,22 +59,11 @@ def done_ms(spec: JobSpec, attempt: Attempt, progress: Progress) -> int:
 
 
 def ends_at_ms(attempt: Attempt, expected_ms: int | None, progress: Progress) -> int | None:
-    """When an attempt will end: from its measured step time where it reports steps and their total, else as expected.
-
-    The step time is the mean since its first step; `last_report_at_ms` is when `step` was made.
-    """
+    """When an attempt will end: by its measured step time where it reports steps and their total, else as expected."""
     if attempt.stop is not None:
         return attempt.stop.at_ms + attempt.stop.grace_ms
-    first, last, step, total = (
-        progress.first_step_at_ms,
-        progress.last_report_at_ms,
-        progress.step,
-        progress.total_steps,
-    )
-    if first is not None and last is not None and step is not None and total is not None:
-        made = step - (progress.resumed_step or 0) - 1
-        if made >= _TRUSTED_STEPS:
-            return last + (last - first) * max(0, total - step) // made
+    if (measured := last_step_at_ms(progress)) is not None:
+        return measured
     return None if expected_ms is None else attempt.ordered_at_ms + expected_ms
 
 

@@ -45,7 +45,8 @@ def up(
     try:
         say(f"starting a control plane and {count} emulated {slices} in {plan.state_dir} …")
         launcher.start()
-        say(f"ready at {launcher.url}")
+        say(f"ready at {launcher.url}: the dashboard, and the API under /api/v1")
+        say(f"to sign in there, the token is in {plan.state_dir / 'admin.token'}")
         say(f"in another terminal:  podwright run --slices {slices} -- echo hello")
         say("and:  podwright slices    podwright --help")
         say("Ctrl-C ends everything")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, or_, select
 
 from orchestrator.domain.errors import NotFound
 from orchestrator.domain.ids import ArrayId, AttemptId, JobId
@@ -23,7 +23,7 @@ _RECENT: Final = 200
 class JobFilter:
     """Which jobs a list holds; None is any."""
 
-    state: JobState | None = None
+    states: Collection[JobState] | None = None
     name: str | None = None
     project: str | None = None
     owner: str | None = None
@@ -31,19 +31,25 @@ class JobFilter:
     ids: tuple[str, ...] | None = None
     seen_by: Collection[str] | None = None
     """The projects that the caller may see; None: all."""
+    search: str | None = None
+    """A part of the id, the name, the project or the owner, in capitals or not."""
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
         asked: list[tuple[ColumnElement[Any], str | None]] = [
-            (jobs.c.state, self.state and self.state.value),
             (jobs.c.name, self.name),
             (jobs.c.project, self.project),
             (jobs.c.owner, self.owner),
             (jobs.c.array_id, self.array),
         ]
         found = [column == value for column, value in asked if value is not None]
+        if self.states is not None:
+            found.append(jobs.c.state.in_([state.value for state in self.states]))
         if self.ids is not None:
             found.append(jobs.c.id.in_(self.ids))
+        if self.search is not None:
+            places = (jobs.c.id, jobs.c.name, jobs.c.project, jobs.c.owner)
+            found.append(or_(*(place.icontains(self.search, autoescape=True) for place in places)))
         if self.seen_by is not None:
             found.append(jobs.c.project.in_(self.seen_by))
         return tuple(found)
@@ -101,6 +107,12 @@ async def page(tx: ReadTx, wanted: JobFilter, limit: int, after: int | None, *, 
     found = (await tx.ask(asked)).mappings().all()
     more = len(found) > limit
     return JobPage(tuple(rows.job_of(row) for row in found[:limit]), found[limit - 1]["row_id"] if more else None)
+
+
+async def counts(tx: ReadTx, wanted: JobFilter) -> dict[JobState, int]:
+    """How many there are in each state that has any."""
+    counted = select(jobs.c.state, func.count().label("n")).where(*wanted.conditions).group_by(jobs.c.state)
+    return {JobState(row.state): row.n for row in await tx.ask(counted)}
 
 
 async def seen(tx: ReadTx, job_ids: Collection[str], seen_by: Collection[str] | None) -> frozenset[str]:

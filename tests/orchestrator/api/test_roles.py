@@ -85,10 +85,13 @@ IN_PROJECT: dict[str, tuple[str, dict[str, Any] | None]] = {
 FOR_ALL: dict[str, dict[str, Any] | None] = {
     # what shows each caller only their own
     "GET /api/v1/jobs": None,
+    "GET /api/v1/jobs/counts": None,
+    "GET /api/v1/jobs/glances": None,
     "POST /api/v1/jobs/ask": {"verb": "hold", "which": {"all": True}, "dry_run": True},
     "GET /api/v1/events": None,
     "GET /api/v1/events/stream": None,
     "GET /api/v1/slices": None,
+    "GET /api/v1/occupancy": None,
     "GET /api/v1/pools": None,
     "GET /api/v1/hosts": None,
     "GET /api/v1/clusters": None,
