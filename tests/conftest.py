@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,11 +70,22 @@ def new_postgres_url(postgres: Postgres) -> Iterator[Callable[[], str]]:
 _numbers = itertools.count(1)
 
 
+@pytest.fixture
+def quick_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: no test's data have to outlive the machine, and disks sync slowly."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="podwright-test-", dir=memory) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, quick_path: Path) -> str:
     """A database of the test's own, of each kind that we support."""
     if request.param == "sqlite":
-        return f"sqlite+aiosqlite:///{tmp_path / 'test.db'}"
+        return f"sqlite+aiosqlite:///{quick_path / 'test.db'}"
     return str(request.getfixturevalue("new_postgres_url")())
 
 

@@ -12,7 +12,7 @@ from orchestrator.cli.failures import CommandFailed, Exit
 from orchestrator.cli.help import GroupedHelp
 from orchestrator.cli.local import commands as local
 from orchestrator.cli.remote import commands as remote
-from orchestrator.cli.remote import login
+from orchestrator.cli.remote import groups, login
 from orchestrator.cli.remote.connection import Target
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 local.register(app)
 remote.register(app)
+groups.register(app)
 
 
 @app.callback()

@@ -16,7 +16,10 @@ from orchestrator.client.artifacts import Artifacts
 from orchestrator.client.bundles import Bundles
 from orchestrator.client.connection import Connection
 from orchestrator.client.errors import UnavailableError, WaitTimeout
+from orchestrator.client.fleet import Fleet
+from orchestrator.client.intent import Intent
 from orchestrator.client.maintenance import Maintenance
+from orchestrator.client.people import Projects, Users, Webhooks
 from orchestrator.client.pools import Pools
 from orchestrator.domain.lifecycle import TERMINAL
 
@@ -45,6 +48,11 @@ class Client:
         self._sleep = sleep
         self._monotonic = monotonic
         self.artifacts = Artifacts(self._connection)
+        self.fleet = Fleet(self._connection)
+        self.intent = Intent(self._connection)
+        self.projects = Projects(self._connection)
+        self.users = Users(self._connection)
+        self.webhooks = Webhooks(self._connection)
         self.bundles = Bundles(self._connection)
         self.maintenance = Maintenance(self._connection)
         self.pools = Pools(self._connection)
@@ -91,33 +99,6 @@ class Client:
     def cancel(self, job: str) -> Answer:
         """Ask for the job's end; the job as it is now. Its state follows."""
         return self._object(self._connection.post(_path(job, "cancel")))
-
-    def hold(self, job: str) -> Answer:
-        """Keep the job from running; what runs is stopped, and goes on from its last checkpoint after a release."""
-        return self._object(self._connection.post(_path(job, "hold")))
-
-    def release(self, job: str) -> Answer:
-        return self._object(self._connection.post(_path(job, "release")))
-
-    def set_priority(self, job: str, priority: str) -> Answer:
-        """`normal/10`, as in a spec. What runs keeps the priority with which it started."""
-        return self._object(self._connection.post(_path(job, "priority"), {"priority": priority}))
-
-    def clone(self, job: str, changes: Mapping[str, Any] = MappingProxyType({})) -> Answer:
-        """A new job with the same spec but for the fields in `changes`, which are whole ones."""
-        headers = {"Idempotency-Key": uuid.uuid4().hex}
-        return self._object(self._connection.post(_path(job, "clone"), {"changes": dict(changes)}, headers))
-
-    def retry(self, job: str) -> Answer:
-        """A new job like this one, which has ended. The two are linked by `origin`."""
-        headers = {"Idempotency-Key": uuid.uuid4().hex}
-        return self._object(self._connection.post(_path(job, "retry"), None, headers))
-
-    def ask(self, verb: str, which: Mapping[str, Any], *, priority: str | None = None, dry_run: bool = False) -> Answer:
-        """The same verb (`cancel`, `hold`, `release`, `priority`) for all jobs that `which` means and that have not
-        ended, 1,000 at a time: ids `asked`, and `refused` with why."""
-        body = {"verb": verb, "which": dict(which), "priority": priority, "dry_run": dry_run}
-        return self._object(self._connection.post(f"{_PREFIX}/jobs/ask", body))
 
     def wait(self, job: str, timeout_s: float | None = None) -> Answer:
         """Wait until the job has ended; the job. Goes on while the server is away.
@@ -262,10 +243,6 @@ class Client:
 
     def clusters(self) -> list[Answer]:
         return self._items(self._connection.get(f"{_PREFIX}/clusters"))
-
-    def me(self) -> Answer:
-        """Whose token this is: `name`, `admin`, `scope`, and `roles` per project."""
-        return self._object(self._connection.get(f"{_PREFIX}/me"))
 
     def version(self) -> Answer:
         return self._object(self._connection.get(f"{_PREFIX}/version"))

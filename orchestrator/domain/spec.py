@@ -18,6 +18,7 @@ from orchestrator.domain.gates import MAX_DEPENDENCIES, NO_DEPENDENCIES, Depende
 from orchestrator.domain.notify import MAX_NOTIFIED, Notify
 from orchestrator.domain.patience import DEFAULT_PATIENCE, Patience
 from orchestrator.domain.program import MAX_ENV_BYTES, Program
+from orchestrator.domain.rules import MAX_RULES, Rule
 from orchestrator.domain.spans import UNLIMITED as UNLIMITED
 from orchestrator.domain.spans import duration_ms as duration_ms
 from orchestrator.domain.topology import SliceRequest, parse_choices
@@ -154,6 +155,8 @@ class JobSpec:
     retry: RetryPolicy = RetryPolicy()
     patience: Patience = DEFAULT_PATIENCE
     """How long each phase may go without a sign of progress before the attempt is ended."""
+    rules: tuple[Rule, ...] = ()
+    """What to do about endings that you know better, by exit code and by what the program said; the first wins."""
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     env_vars: dict[str, str] = field(default_factory=dict)
     """Variables of the program, as text. For what must not be read by others there is `secrets`."""
@@ -181,6 +184,8 @@ class JobSpec:
             raise SpecError("grace", f"must be at most 1h, got {self.grace}")
         if self.checkpoint.watch is not None and self.program.builtin is not None:
             raise SpecError("checkpoint.watch", "is for commands: what a builtin program commits is registered anyway")
+        if len(self.rules) > MAX_RULES:
+            raise SpecError("rules", f"at most {MAX_RULES}, got {len(self.rules)}")
         _check_env_vars(self.env_vars)
         _check_secrets(self.secrets, self.env_vars)
         if len(self.after.each) > MAX_DEPENDENCIES:

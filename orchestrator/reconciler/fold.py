@@ -78,7 +78,8 @@ def _gang_ended(desk: Desk, draft: JobDraft, row_id: int, ended: GangEnded) -> N
     )
     if cause.reason in (Reason.HOST_LOST, Reason.SLICE_LOST):
         _lose_slices(desk, draft.attempt.slices if cause.slice_id is None else (cause.slice_id,), cause.sentence)
-    settle(desk, draft, cause)
+    root = next((exit for exit in ended.exits if exit.rank == cause.rank and not exit.ordered and not exit.lost), None)
+    settle(desk, draft, cause, root)
 
 
 def _lose_slices(desk: Desk, slices: tuple[str, ...], why: str) -> None:

@@ -4,9 +4,10 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrator.domain.endings import Budget, Outcome, Reason, ending
-from orchestrator.domain.incident import Cause
+from orchestrator.domain.incident import Cause, RankExit
 from orchestrator.domain.job import Charges, Desired, Job
 from orchestrator.domain.lifecycle import JobEvent, JobState
+from orchestrator.domain.rules import Do, first_that_applies
 from orchestrator.domain.spec import as_count
 from orchestrator.reconciler.desk import Desk, JobDraft
 from orchestrator.scheduler.estimate import done_ms
@@ -17,10 +18,13 @@ _BACKS_OFF: Final = frozenset({Budget.FAILURES, Budget.INFRA, Budget.STALLS})
 """A lost slice is nobody's fault and another one is sound: preemptions restart at once."""
 
 
-def settle(desk: Desk, draft: JobDraft, cause: Cause) -> None:
-    """Move the job on after its attempt ended with `cause`."""
+def settle(desk: Desk, draft: JobDraft, cause: Cause, root: RankExit | None = None) -> None:
+    """Move the job on after its attempt ended with `cause`; `root` is the rank to blame, if its exit is known."""
     job = _with_progress(desk, draft, cause)
     row = ending(cause.reason)
+    ruled = None if root is None else first_that_applies(job.spec.rules, root.exit_code, root.stderr_tail)
+    if ruled is not None and ruled[1].do is Do.RETRY:
+        row = replace(row, retries=True, charges=row.charges or Budget.FAILURES)
     if job.desired is Desired.CANCELLED or cause.reason is Reason.CANCELLED:
         _cancel(desk, draft, job)
     elif cause.reason is Reason.HELD and job.desired is Desired.HELD:
@@ -28,6 +32,9 @@ def settle(desk: Desk, draft: JobDraft, cause: Cause) -> None:
         desk.move(draft, JobEvent.HELD, "held")
     elif row.outcome is Outcome.SUCCEEDED:
         _finish(desk, draft, job, JobEvent.COMPLETED, cause.reason, cause.sentence)
+    elif ruled is not None and ruled[1].do is Do.FAIL:
+        said = f"{cause.sentence}; rules[{ruled[0]}] says not to try again"
+        _finish(desk, draft, job, JobEvent.GAVE_UP, cause.reason, said)
     elif not row.retries:
         _finish(desk, draft, job, JobEvent.GAVE_UP, cause.reason, cause.sentence)
     elif _stuck(job):

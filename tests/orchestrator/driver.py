@@ -41,6 +41,13 @@ class Driver(threading.Thread):
         self.join(10)
         assert self.trouble is None
 
+    def tell(self, http: httpx.Client, url: str) -> None:
+        """Post the facts, and hear no orders."""
+        as_cluster = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        facts = FACTS_POST.dump_json(self.cluster.facts())
+        kept = http.post(f"{url}/link/facts", content=facts, headers=as_cluster).raise_for_status()
+        self.cluster.acknowledge(FACTS_REPLY.validate_json(kept.content))
+
     def _speak(self, http: httpx.Client, url: str) -> None:
         as_cluster = {"Authorization": f"Bearer {self._token}"}
         answer = http.get(f"{url}/link/orders", headers=as_cluster).raise_for_status()
@@ -50,9 +57,7 @@ class Driver(threading.Thread):
         self.epochs.append(orders.epoch)
         self.cluster.obey(orders, _now_ms())
         self.cluster.advance(_now_ms())
-        facts = FACTS_POST.dump_json(self.cluster.facts())
-        kept = http.post(f"{url}/link/facts", content=facts, headers=as_cluster).raise_for_status()
-        self.cluster.acknowledge(FACTS_REPLY.validate_json(kept.content))
+        self.tell(http, url)
         for gang, post in list(self.cluster.unsent()):
             as_rank = {"Authorization": f"Bearer {gang.order.token}"}
             sent = http.post(

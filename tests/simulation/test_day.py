@@ -18,10 +18,10 @@ SEEDS = range(4)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_any_day_keeps_the_invariants_and_every_job_ends(seed: int, tmp_path: Path) -> None:
-    day = Day(seed, tmp_path)
+async def test_any_day_keeps_the_invariants_and_every_job_ends(seed: int, quick_path: Path) -> None:
+    day = Day(seed, quick_path)
     await day.run()  # checks the invariants after every tick
-    database = Database(f"sqlite+aiosqlite:///{tmp_path / 'podwright.db'}")
+    database = Database(f"sqlite+aiosqlite:///{quick_path / 'podwright.db'}")
     async with database.read() as tx:
         for job_id in day.submitted:
             job = await job_queries.find(tx, job_id)
@@ -43,10 +43,10 @@ async def _its_training_is_whole(day: Day, tx: ReadTx, job_id: JobId) -> None:
         assert day.cluster.storage[job_id].step == int(command[1])
 
 
-async def test_the_same_seed_is_the_same_day(tmp_path: Path) -> None:
+async def test_the_same_seed_is_the_same_day(quick_path: Path) -> None:
     days = []
     for name in ("first", "second"):
-        folder = tmp_path / name
+        folder = quick_path / name
         folder.mkdir()
         day = Day(1, folder)
         await day.run(troubled_steps=30)

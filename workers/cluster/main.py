@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from workers.cluster.providers.ray_settings import NAMESPACE
+from workers.cluster.providers.ray_settings import KEEP_LOOPBACK, NAMESPACE
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     work_dir: Path = options.work_dir.resolve()
     work_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if cluster["address"].startswith("127."):
-        # Ray takes the machine's own address for every loopback one, where an emulated cluster does not listen. This
-        # name is Ray's switch for systems without clusters, and it is read when Ray is imported.
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        os.environ |= KEEP_LOOPBACK
     return _run(options.server.rstrip("/"), token, work_dir, cluster)
 
 

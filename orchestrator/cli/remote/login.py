@@ -34,7 +34,7 @@ def login(
         raise CommandFailed("no token was given", Exit.USAGE)
     target = Target(_folder(), url, token)
     with control_plane(target) as client:
-        me = client.me()
+        me = client.users.me()
     name = profile or urlsplit(target.url).hostname or "default"
     profiles.save(_folder(), profiles.load(_folder()).with_profile(name, Profile(target.url, token)))
     print(f"{name}: {_who(me)} at {target.url}")
@@ -57,7 +57,7 @@ def logout(
 def whoami(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Show which control plane commands talk to, and as whom."""
     with control_plane(ctx.obj) as client:
-        me = client.me()
+        me = client.users.me()
     if as_json:
         print_json(me | {"url": ctx.obj.url})
     else:

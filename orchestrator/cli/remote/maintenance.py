@@ -8,7 +8,6 @@ import typer
 from orchestrator.cli.failures import CommandFailed, Exit
 from orchestrator.cli.remote.connection import control_plane
 from orchestrator.cli.remote.output import JsonOption, console, print_json
-from orchestrator.clock import SystemClock
 
 _WRITE = "write 14:00, 2026-12-01T14:00 or now"
 
@@ -35,6 +34,8 @@ def declare_maintenance(
     as_json: JsonOption = False,
 ) -> None:
     """Declare that a slice is out for a while: nothing starts that would run into it, and what runs is asked to go."""
+    from orchestrator.clock import SystemClock  # it brings asyncio, for which help must not wait
+
     now = datetime.fromtimestamp(SystemClock().now_ms() / 1000).astimezone()
     begins = read_moment(since, now, "--from")
     ends = read_moment(until, begins, "--until")

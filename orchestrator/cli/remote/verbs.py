@@ -24,14 +24,14 @@ class Verb(StrEnum):
 def hold_job(ctx: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
     """Keep a job from running until it is released; what runs is stopped and goes on from its last checkpoint."""
     with control_plane(ctx.obj) as client:
-        found = client.hold(job)
+        found = client.intent.hold(job)
     _tell(found, as_json, f"will be held; let it go on: podwright jobs release {found['id']}")
 
 
 def release_job(ctx: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
     """Let a held job go on."""
     with control_plane(ctx.obj) as client:
-        found = client.release(job)
+        found = client.intent.release(job)
     _tell(found, as_json, "is released")
 
 
@@ -43,7 +43,7 @@ def change_priority(
 ) -> None:
     """Give a job another priority; what runs keeps the one with which it started."""
     with control_plane(ctx.obj) as client:
-        found = client.set_priority(job, priority)
+        found = client.intent.change_priority(job, priority)
     _tell(found, as_json, f"now has priority {priority}")
 
 
@@ -61,14 +61,14 @@ def clone_job(
     with control_plane(ctx.obj) as client:
         spec = client.job(job)["spec"]
         changed = apply_settings(spec, set_ or ())
-        found = client.clone(job, {name: value for name, value in changed.items() if value != spec.get(name)})
+        found = client.intent.clone(job, {name: value for name, value in changed.items() if value != spec.get(name)})
     _tell(found, as_json, f"is {found['state']}; see it run: podwright watch {found['id']}")
 
 
 def retry_job(ctx: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
     """Submit a job that has ended once more, as a new job that is linked to it."""
     with control_plane(ctx.obj) as client:
-        found = client.retry(job)
+        found = client.intent.retry(job)
     _tell(found, as_json, f"is {found['state']}; see it run: podwright watch {found['id']}")
 
 
@@ -92,7 +92,7 @@ def ask_jobs(
     if (verb is Verb.PRIORITY) != (priority is not None):
         raise CommandFailed("--priority goes with the verb priority, and that needs it", Exit.USAGE)
     with control_plane(ctx.obj) as client:
-        answer = client.ask(verb.value, which, priority=priority, dry_run=dry_run)
+        answer = client.intent.ask_many(verb.value, which, priority=priority, dry_run=dry_run)
     if as_json:
         print_json(answer)
         return

@@ -13,6 +13,7 @@ from orchestrator.client import Client, ConflictError, InvalidError, NotFoundErr
 from orchestrator.settings import BadSettings, read_settings
 from tests.emulated import until
 from tests.orchestrator.client.server import Server
+from tests.orchestrator.driver import Driver
 
 SPEC = {"name": "toy", "program": {"command": ["true"]}, "slices": "v5e:2x4"}
 CLEAN_STOP_S = 3
@@ -133,18 +134,29 @@ def test_the_server_stops_cleanly_under_open_streams_and_comes_back_where_it_was
         second.stop()
 
 
-def test_a_killed_server_is_followed_by_one_that_goes_on(tmp_path: Path) -> None:
-    first = Server.start(tmp_path / "state")
-    with first.client() as client:
-        job = client.submit(SPEC)
-        client.cancel(job["id"])
-    first.kill()
-    second = Server.start(tmp_path / "state", "--lease-seconds", "1")
+def test_what_a_killed_server_had_accepted_or_ordered_its_successor_runs_once(tmp_path: Path) -> None:
+    server = Server.start(tmp_path / "state")
+    cluster = Driver(lambda: (server,), slices=1)
     try:
-        with second.client() as client:
-            assert client.wait(job["id"], timeout_s=20)["state"] == "CANCELLED"
+        with server.client() as client, httpx.Client() as http:
+            cluster.tell(http, f"{server.url}/api/v1")
+            ordered = client.submit(SPEC)["id"]  # there is a slice: an order goes out, which nobody hears
+            until(lambda: client.job(ordered)["state"] == "STARTING" or None, "it is ordered")
+            accepted = [client.submit(SPEC)["id"] for _ in range(3)]
+            unwanted = client.submit(SPEC)["id"]
+            client.cancel(unwanted)
+            server.kill()
+        server = Server.start(tmp_path / "state", "--lease-seconds", "1")
+        cluster.start()
+        with server.client() as client:
+            for job in (ordered, *accepted):
+                ended = client.wait(job, timeout_s=60)
+                assert (ended["state"], ended["attempts"]) == ("SUCCEEDED", 1)
+            assert client.wait(unwanted, timeout_s=60)["state"] == "CANCELLED"
+        cluster.stop()
+        assert sorted(job for job, _ in cluster.cluster.starts) == sorted((ordered, *accepted))
     finally:
-        second.stop()
+        server.stop()
 
 
 @pytest.mark.parametrize(

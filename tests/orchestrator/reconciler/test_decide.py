@@ -291,10 +291,10 @@ def test_a_defect_about_one_job_leaves_it_as_it_is_and_the_others_go_on(monkeypa
 
 
 def _fails_for(job_id):
-    def settling(desk, draft, cause):
+    def settling(desk, draft, cause, root):
         if draft.job.id == job_id:
             raise IllegalTransition("a rule that nobody thought of")
-        settle(desk, draft, cause)
+        settle(desk, draft, cause, root)
 
     return settling
 

@@ -17,3 +17,7 @@ OF_EVERY_NODE: Final = {
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
+
+KEEP_LOOPBACK: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Ray takes the machine's own address for every loopback one, where a cluster on loopback does not listen. The name is
+Ray's switch for systems without clusters, and it is read when Ray is imported."""
