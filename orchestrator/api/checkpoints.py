@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from orchestrator.api.auth import User
@@ -77,6 +77,9 @@ class ErrandView(BaseModel):
     message: str
 
 
+Step = Annotated[int, Path(ge=0, le=2**63 - 1)]
+
+
 class PinBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -104,7 +107,7 @@ async def list_checkpoints(job: str, who: User, deps: WithDeps) -> CheckpointLis
 
 @router.post("/{step}/pin")
 async def pin(
-    job: str, step: int, request: Request, who: User, deps: WithDeps, attempt: Number = None
+    job: str, step: Step, request: Request, who: User, deps: WithDeps, attempt: Number = None
 ) -> CheckpointView:
     body = await read_wire(request, _PIN, MIB)
     async with deps.database.write() as tx:
@@ -115,7 +118,7 @@ async def pin(
 
 
 @router.delete("/{step}", status_code=202)
-async def delete(job: str, step: int, who: User, deps: WithDeps, attempt: Number = None) -> CheckpointView:
+async def delete(job: str, step: Step, who: User, deps: WithDeps, attempt: Number = None) -> CheckpointView:
     async with deps.database.write() as tx:
         found = await mine(tx, who, job, None)
         saved = await registry.find(tx, found.id, step, attempt)
@@ -126,7 +129,7 @@ async def delete(job: str, step: int, who: User, deps: WithDeps, attempt: Number
 
 @router.post("/{step}/errands", status_code=202)
 async def ask_errand(
-    job: str, step: int, request: Request, who: User, deps: WithDeps, attempt: Number = None
+    job: str, step: Step, request: Request, who: User, deps: WithDeps, attempt: Number = None
 ) -> ErrandView:
     """Have every byte of a step verified, or the step copied to another folder."""
     body = await read_wire(request, _ERRAND, MIB)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from orchestrator.api.examples import BODIES, EXAMPLE_SPEC, EXAMPLES
 from orchestrator.store.specs import SPEC
 
 _OPEN: Final = frozenset({"/healthz", "/readyz", "/api/v1/version"})
@@ -43,16 +44,6 @@ PROBLEM: Final[dict[str, Any]] = {
     },
 }
 
-EXAMPLE_SPEC: Final[dict[str, Any]] = {
-    "name": "shakespeare",
-    "project": "default",
-    "program": {"builtin": "train", "config": {"preset": "tiny", "steps": 200}},
-    "slices": "v5e:2x4",
-    "priority": "normal/0",
-    "retry": {"failures": 2},
-    "labels": {"team": "x"},
-}
-
 _SAYS: Final = {
     401: "no valid token",
     403: "the token may not do that",
@@ -83,6 +74,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     schemas = made["components"]["schemas"]
     schemas["Problem"] = PROBLEM
     schemas.update(_spec_schemas())
+    schemas.update({model.__name__: model.model_json_schema() for model in BODIES.values()})
     for gone in ("HTTPValidationError", "ValidationError"):
         schemas.pop(gone, None)
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -93,6 +85,12 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _describe(path: str, method: str, operation: dict[str, Any]) -> None:
+    route = f"{method.upper()} {path}"
+    if (model := BODIES.get(route)) is not None:
+        schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if route in EXAMPLES:
+        operation["requestBody"]["content"]["application/json"]["example"] = EXAMPLES[route]
     operation["security"] = [] if path in _OPEN else [{"token": []}]
     for status in _errors(path, method):
         operation["responses"][str(status)] = {

@@ -9,7 +9,7 @@ from orchestrator.api.auth import GlobalAdmin
 from orchestrator.api.deps import WithDeps
 from orchestrator.api.fleet import LimitsView
 from orchestrator.api.strict import Asked, StrictRoute
-from orchestrator.domain.errors import Fault, InvalidInput, NotFound
+from orchestrator.domain.errors import Conflict, Fault, InvalidInput, NotFound
 from orchestrator.domain.ids import PoolName
 from orchestrator.domain.sharing import PoolLimits
 from orchestrator.store.commands import pools as commands
@@ -34,6 +34,8 @@ async def set_limits(pool: str, body: Limits, who: GlobalAdmin, deps: WithDeps) 
         mine = {(one.cluster_id, one.shape): one for one in await fleet.all_slices(tx) if one.pool == pool}
         if not mine:
             raise NotFound(f"there is no pool {pool[:80]!r}")
+        if len({cluster_id for cluster_id, _ in mine}) < len(mine):
+            raise Conflict(f"pool {pool} has slices of several shapes: what is wished of it could be any of them")
         limits = [
             PoolLimits(one.cluster_id, PoolName(pool), one.shape, one.capacity, body.least, body.most)
             for one in mine.values()

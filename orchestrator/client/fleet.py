@@ -11,13 +11,10 @@ _API = "/api/v1"
 
 
 class Fleet:
-    """Pools, slices, hosts, clusters. Every method raises `ApiError` or one of its kinds."""
+    """Slices, hosts, clusters, and what is taken out. Every method raises `ApiError` or one of its kinds."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def pools(self) -> list[Answer]:
-        return self._items("pools")
 
     def slices(self) -> list[Answer]:
         return self._items("slices")

@@ -24,7 +24,7 @@ from orchestrator.store.database import Database, ReadTx, WriteTx
 from orchestrator.store.masks import Masks
 from orchestrator.store.reports import Told
 from orchestrator.store.schema import attempts, streams
-from orchestrator.store.spool import CheckpointReport, SpoolPart, read_spool
+from orchestrator.store.spool import CheckpointReport, Notice, SpoolPart, read_spool
 
 StreamName = Literal["spool", "stdout", "stderr"]
 Stream = tuple[int, StreamName]
@@ -69,7 +69,7 @@ class _Read:
 
     @property
     def makes_an_event(self) -> bool:
-        return bool(self.part.invalid) or any(isinstance(one, CheckpointReport) for one in self.part.records)
+        return bool(self.part.invalid) or any(isinstance(one, CheckpointReport | Notice) for one in self.part.records)
 
 
 Offsets = tuple[Offset, ...]

@@ -14,8 +14,11 @@ from orchestrator.store.commands import events
 from orchestrator.store.database import WriteTx
 from orchestrator.store.queries import jobs as job_queries
 from orchestrator.store.schema import attempts, checkpoints, phases, points, progress, restores
-from orchestrator.store.spool import CheckpointReport, Metrics, Phase, Record, Step
+from orchestrator.store.schema import events as events_table
+from orchestrator.store.spool import CheckpointReport, Metrics, Notice, Phase, Record, Step
 
+MAX_NOTICES: Final = 200
+"""Of one attempt."""
 _COMMIT_PATH: Final = re.compile(r"(?P<attempt>[0-9]{1,9})/(?P<step>[0-9]{1,19})")
 """As the ranks' library names a commit: the number of the attempt that made it, and its step."""
 
@@ -42,6 +45,8 @@ async def record(tx: WriteTx, told: Iterable[Told]) -> None:
     for of, report in each:
         if isinstance(report, CheckpointReport):
             await _record_checkpoint(tx, of.attempt, report)
+    for one in spoken:
+        await _record_notices(tx, one.attempt, one.rank, [said for said in one.records if isinstance(said, Notice)])
     after = await job_queries.progress_of(tx, [one.attempt.id for one in spoken])
     for one in spoken:
         now = after.get(one.attempt.id, Progress(one.attempt.id))
@@ -69,6 +74,27 @@ def progressed(before: Progress, rank: int, record: Record) -> Progress:
         case Metrics() if rank == 0:
             return replace(_stepped(before, record), step=max(record.step, before.step or 0))
     return before
+
+
+async def _record_notices(tx: WriteTx, attempt: Attempt, rank: int, notices: Sequence[Notice]) -> None:
+    """Into the job's history as `program.<kind>`. An attempt has room for so many: history is kept, and read by all."""
+    if not notices:
+        return
+    its = (events_table.c.job_id == attempt.job_id) & (events_table.c.attempt_id == attempt.id)
+    told = select(func.count()).select_from(events_table).where(its, events_table.c.kind.startswith("program."))
+    count = (await tx.ask(told)).scalar_one()
+    room = max(0, MAX_NOTICES - count)
+    new = [
+        Event(
+            f"program.{one.kind}", one.at_ms, one.message, attempt.job_id, attempt.id,
+            data=(("rank", rank), ("step", one.step)),
+        )
+        for one in notices[:room]
+    ]  # fmt: skip
+    if count <= MAX_NOTICES < count + len(notices):
+        says = f"the program has told of {MAX_NOTICES} things; of what follows in this attempt only its log tells"
+        new.append(Event("program.too_much", notices[room].at_ms, says, attempt.job_id, attempt.id))
+    await events.append(tx, new)
 
 
 def _stepped(before: Progress, record: Step | Metrics) -> Progress:

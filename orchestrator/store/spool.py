@@ -15,6 +15,9 @@ from orchestrator.store import strict_json
 MAX_LINE_BYTES: Final = 128 * 1024
 """Longer lines are skipped. Half of the smallest share of a post, so that every share gets a spool forward."""
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
+_KIND: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+MAX_NOTICE: Final = 2_000
+"""Characters of a notice's message; the rest is cut off."""
 _MAX_INT: Final = 2**63 - 1
 _MAX_NAME: Final = 1024
 _MAX_AT_MS: Final = 253_402_300_799_999
@@ -64,7 +67,17 @@ class CheckpointReport:
     """Of a commit that the user's program made by itself; no spool says so, the cluster that saw it does."""
 
 
-Record = Metrics | Phase | Step | CheckpointReport
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a program wants in its job's history: `kind` is a stable word, `message` a sentence for people."""
+
+    at_ms: int
+    kind: str
+    message: str
+    step: int | None
+
+
+Record = Metrics | Phase | Step | CheckpointReport | Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,8 @@ def _read_line(line: bytes, position: int) -> tuple[Record | None, int]:
             return Step(_at_ms(fields), _count(fields, "step"), _optional_count(fields, "total_steps")), 0
         case "checkpoint":
             return _checkpoint(fields), 0
+        case "event":
+            return _notice(fields), 0
         case "failure":
             return None, 0
     raise _Invalid
@@ -157,6 +172,14 @@ def _checkpoint(fields: Mapping[str, Any]) -> CheckpointReport:
         message=_optional_text(fields, "message"),
         source_job_id=_optional_text(fields, "source_job_id"),
     )
+
+
+def _notice(fields: Mapping[str, Any]) -> Notice:
+    kind = _text(fields, "kind")
+    if not _KIND.fullmatch(kind):
+        raise _Invalid
+    message = _text(fields, "message")[:MAX_NOTICE]
+    return Notice(_count(fields, "at_ms"), kind, message, _optional_count(fields, "step"))
 
 
 def _number(value: object) -> float | None:

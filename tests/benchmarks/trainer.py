@@ -1,17 +1,19 @@
-"""The trainer's figures on this CPU: one JSON line each. `make bench FIGURE=trainer`; some minutes on two free cores.
+"""The trainer's figures on this CPU: one JSON line each. `make bench FIGURE=trainer`, or one: `FIGURE=trainer.loop`.
 
 The text comes from PODWRIGHT_SHAKESPEARE, by default ../shared/data/tinyshakespeare.txt; PyTorch from the interpreter
-that PODWRIGHT_PEERS names (one with torch, the dependency group `peers`). Without them their figures are not measured.
+that PODWRIGHT_PEERS names, by default that of `make peers`. Without them their figures are not measured. Minutes on two
+free cores: loss 10, loop 1, torch 2, devices 1, processes 2.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,18 +38,18 @@ from tests.jobs.train.machine import on  # noqa: E402
 from workers.rank.progress import Reporter, Spool  # noqa: E402
 
 TEXT = Path(os.environ.get("PODWRIGHT_SHAKESPEARE", "../shared/data/tinyshakespeare.txt"))
-PEERS = os.environ.get("PODWRIGHT_PEERS")
+PEERS = Path(os.environ.get("PODWRIGHT_PEERS", ".venv-peers/bin/python"))
 ROUNDS, STEPS = 5, 40
 
 
-def figures() -> Iterator[Figure]:
-    if not TEXT.is_file():
-        sys.stderr.write(f"not measured: {TEXT} is not there\n")
-        return
-    yield _loss()
-    yield _loop()
-    yield from _against_torch()
-    yield _eight_devices()
+def figures(names: list[str]) -> Iterator[Figure]:
+    """Of these names; of all without any."""
+    for name in names or list(_FIGURES):
+        needed = PEERS if name == "torch" else TEXT
+        if not (needed.is_file() and TEXT.is_file()):
+            sys.stderr.write(f"not measured: trainer.{name} ({needed} is not there)\n")
+            continue
+        yield _FIGURES[name]()
 
 
 def shakespeare(**keys: Any) -> TrainConfig:
@@ -104,8 +106,11 @@ def _step_s(config: TrainConfig, placement: Any) -> float:
 
 def _loop() -> Figure:
     """Loop and bare loop by turns, so that what else runs here meets both."""
-    config = replace(_config(), eval_every=None, steps=STEPS, checkpoint_every=STEPS, report_every=5)
-    config = replace(config, optimizer=replace(config.optimizer, warmup_steps=2))
+    raw = _config()
+    config = replace(
+        raw, eval_every=None, steps=STEPS, checkpoint_every=STEPS, report_every=5,
+        optimizer=replace(raw.optimizer, warmup_steps=2),
+    )  # fmt: skip
     _, data, rows, step, state = _prepared(config, on())
     batch, ratios = data.train.on_devices(0, rows), []
     reporter = Reporter(Spool(Path(os.devnull)), 0)
@@ -129,20 +134,16 @@ def _loop() -> Figure:
     return at_most("trainer.loop_overhead", float(np.median(ratios)), 1.03, "times", how)
 
 
-def _against_torch() -> Iterator[Figure]:
-    if PEERS is None:
-        sys.stderr.write("not measured: trainer.torch_ratio (PODWRIGHT_PEERS names no interpreter with torch)\n")
-        return
-    script = Path(__file__).with_name("torch_step.py")
-    ratios = []
+def _against_torch() -> Figure:
+    script, ratios = Path(__file__).with_name("torch_step.py"), []
     for _ in range(3):
-        ran = subprocess.run([PEERS, str(script)], check=True, capture_output=True, text=True)
+        ran = subprocess.run([PEERS, str(script)], check=True, capture_output=True, text=True, timeout=300)
         ratios.append(float(ran.stdout) / _step_s(replace(_config(), eval_every=None), on()))
     ratio = float(np.median(ratios))
     how = (
         f"tokens/s against PyTorch eager, same sizes and batch, turns of three: {', '.join(f'{r:.2f}' for r in ratios)}"
     )
-    yield Figure("trainer.torch_ratio", ratio, "times", "at least 0.55", ratio >= 0.55, how)
+    return Figure("trainer.torch_ratio", ratio, "times", "at least 0.55", ratio >= 0.55, how)
 
 
 def _eight_devices() -> Figure:
@@ -154,9 +155,51 @@ def _eight_devices() -> Figure:
     return at_most("trainer.eight_devices", eight / one, 1.5, "times", how)
 
 
+def _two_processes() -> Figure:
+    """Two ranks of one device each, joined over gloo, against one of one: `fsdp` splits the model between them."""
+    ratios = []
+    for _ in range(3):
+        one, two = (_gang_step_s(ranks) for ranks in (1, 2))
+        ratios.append(two / one)
+    how = (
+        "a step of two processes over gloo, fsdp=2, one thread each, against one process, batch 16; turns of three: "
+        f"{', '.join(f'{r:.2f}' for r in ratios)}"
+    )
+    return at_most("trainer.two_processes", float(np.median(ratios)), 3.0, "times", how)
+
+
+def _gang_step_s(ranks: int) -> float:
+    """Seconds of a step, by rank 0, of `ranks` processes that run `gang_step`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        coordinator = f"127.0.0.1:{probe.getsockname()[1]}"
+    command = [sys.executable, "-m", "tests.benchmarks.gang_step", str(TEXT), coordinator, str(ranks)]
+    gang = [subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(ranks)]
+    try:
+        said = [rank.communicate(timeout=180)[0] for rank in gang]
+    finally:
+        for rank in gang:
+            rank.kill()
+            rank.wait()
+    if any(rank.returncode for rank in gang):
+        raise RuntimeError(f"a rank of {ranks} failed")
+    return float(said[0].splitlines()[-1])  # gloo prints, too
+
+
+_FIGURES: dict[str, Callable[[], Figure]] = {
+    "loop": _loop,
+    "devices": _eight_devices,
+    "processes": _two_processes,
+    "torch": _against_torch,
+    "loss": _loss,
+}
+
+
 if __name__ == "__main__":
+    if unknown := set(sys.argv[1:]) - set(_FIGURES):
+        sys.exit(f"no such figure: {', '.join(sorted(unknown))}; there are {', '.join(_FIGURES)}")
     missed = False
-    for figure in figures():
+    for figure in figures(sys.argv[1:]):
         sys.stdout.write(figure.line() + "\n")
         sys.stdout.flush()
         missed |= not figure.met

@@ -1,12 +1,14 @@
 """What ranks report has effect exactly once, in whatever pieces and however often it is posted."""
 
 import math
+from typing import Any
 
 import pytest
 
 from orchestrator.domain.job import Attempt, Progress
 from orchestrator.store.ingest import Piece, ingest
-from orchestrator.store.queries import histories, metrics
+from orchestrator.store.queries import events, histories, metrics
+from orchestrator.store.reports import MAX_NOTICES
 from tests.builders import NOW
 from tests.contracts.spools import kinds, lines, metric, points, progress, saved
 from tests.contracts.stores import Store
@@ -81,6 +83,25 @@ async def test_lines_that_cannot_be_read_are_skipped_and_told_once(store: Store,
     await store.post(attempt, b"more garbage\n", offset=offset)
     assert await points(store, attempt) == [(2, 1, 0, 2.0)]
     assert (await kinds(store, attempt)).count("spool.invalid") == 1
+
+
+async def test_what_a_program_tells_is_in_the_jobs_history_up_to_a_bound_of_each_attempt(
+    store: Store, attempt: Attempt
+) -> None:
+    def told(number: int) -> dict[str, Any]:
+        return {"type": "event", "kind": "starved", "message": f"waited {number}", "step": number}
+
+    spool = lines(*(told(number) for number in range(MAX_NOTICES - 1)))
+    assert await store.post(attempt, spool) == await store.post(attempt, spool) == len(spool)
+    more = lines(told(1000), told(1001), told(1002))
+    assert await store.post(attempt, more, offset=len(spool)) == len(spool) + len(more)
+    await store.post(attempt, lines(told(1003)), offset=len(spool) + len(more))
+    async with store.database.read() as tx:
+        history = [one.event for one in await events.since(tx, 0, attempt.job_id, 1000)]
+    starved = [event for event in history if event.kind == "program.starved"]
+    assert len(starved) == MAX_NOTICES
+    assert (starved[-1].message, dict(starved[-1].data)) == ("waited 1000", {"rank": 0, "step": 1000})
+    assert [event.kind for event in history].count("program.too_much") == 1
 
 
 async def test_what_is_not_finite_reads_back_as_it_was(store: Store, attempt: Attempt) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_MESSAGE_CHARACTERS = 2_000
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 PHASES = frozenset({"init", "join", "compile", "restore", "train", "eval", "checkpoint"})
 
 
@@ -67,6 +69,10 @@ class Reporter:
         if self.rank == 0:
             self._write("metrics", step=step, values=dict(values))
 
+    def own(self, step: int, values: Mapping[str, float]) -> None:
+        """Values that each rank measures of itself, such as its times; kept by rank."""
+        self._write("metrics", step=step, values=dict(values))
+
     def committed(
         self, *, step: int, step_at_ms: int, path: str, size_bytes: int, save_ms: int, blocked_ms: int
     ) -> None:
@@ -106,12 +112,18 @@ class Reporter:
         """The checkpoints' storage failed, and is tried again."""
         self._write("checkpoint", event="trouble", step=0, message=message[:MAX_MESSAGE_CHARACTERS])
 
+    def event(self, kind: str, message: str, step: int | None = None) -> None:
+        """Something for the job's history. `kind` is a stable word of a-z, 0-9 and _; `message` a sentence."""
+        if not _KIND.fullmatch(kind):
+            raise ValueError(f"{kind!r} is no kind of event: at most 40 of a-z, 0-9 and _, beginning with a letter")
+        self._write("event", kind=kind, message=message[:MAX_MESSAGE_CHARACTERS] or kind, step=step)
+
     def failure(self, reason: str, message: str) -> None:
         """This rank is about to exit non-zero."""
         self._write("failure", reason=reason, message=message[:MAX_MESSAGE_CHARACTERS])
 
-    def _write(self, kind: str, **fields: object) -> None:
-        self._spool.write({"type": kind, "at_ms": self.now_ms(), **fields})
+    def _write(self, type_: str, **fields: object) -> None:
+        self._spool.write({"type": type_, "at_ms": self.now_ms(), **fields})
 
 
 def _strict(value: object) -> object:

@@ -110,6 +110,7 @@ jobs = Table(
     Index("ix_jobs_state", "state", "row_id"),
     Index("ix_jobs_name", "name", "row_id"),
     Index("ix_jobs_project", "project", "row_id"),
+    Index("ix_jobs_owner", "owner", "row_id"),
     Index("ix_jobs_array_id", "array_id", "array_index"),
     Index("ix_jobs_bundle", "project", "bundle"),
     sqlite_autoincrement=True,

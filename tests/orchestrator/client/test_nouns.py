@@ -92,7 +92,7 @@ def test_what_is_wanted_of_jobs(client: Client) -> None:
 
 def test_the_fleet_is_listed_and_what_is_not_there_is_not_restricted(client: Client) -> None:
     fleet = client.fleet
-    assert (fleet.pools(), fleet.slices(), fleet.hosts()) == ([], [], [])
+    assert (client.pools.list(), fleet.slices(), fleet.hosts()) == ([], [], [])
     assert isinstance(fleet.clusters(), list)
     for ask in (
         lambda: fleet.restrict_pool("none", "cordon", "test"),

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from orchestrator.store.spool import MAX_LINE_BYTES, CheckpointReport, Metrics, Phase, Record, Step, read_spool
+from orchestrator.store.spool import MAX_LINE_BYTES, CheckpointReport, Metrics, Notice, Phase, Record, Step, read_spool
 
 COMMITTED = {"type": "checkpoint", "event": "committed", "step": 7, "path": "p"}
 
@@ -40,6 +40,8 @@ def line(**fields: object) -> bytes:
             CheckpointReport(5, "fresh", 0, "", None, None, None, None),
         ),
         (line(type="progress", step=3).replace(b"\n", b"\r\n"), Step(5, 3, None)),
+        (line(type="event", kind="nan", message="it is", step=3), Notice(5, "nan", "it is", 3)),
+        (line(type="event", kind="x", message="m" * 3000), Notice(5, "x", "m" * 2000, None)),
     ],
 )
 def test_read_spool_of_a_good_line_gives_its_record(spelled: bytes, record: Record) -> None:
@@ -83,6 +85,9 @@ def test_read_spool_keeps_nan_a_nan() -> None:
         line(type="checkpoint", event="dreamt", step=1, path="p"),
         line(type="checkpoint", event="committed", step=1),
         line(type="checkpoint", event="committed", step=1, path="p", bytes="many"),
+        line(type="event", kind="job.ended", message="m"),
+        line(type="event", kind="", message="m"),
+        line(type="event", kind="nan"),
     ],
 )
 def test_read_spool_of_a_bad_line_counts_it_and_goes_on(spelled: bytes) -> None:

@@ -43,6 +43,10 @@ def a_reporter(path, rank=0):
             {"type": "checkpoint", "at_ms": 7, "event": "quarantined", "step": 9, "path": "1/9", "message": "gone"},
         ),
         (
+            lambda r: r.event("starved", "step 3 waited", step=3),
+            {"type": "event", "at_ms": 7, "kind": "starved", "message": "step 3 waited", "step": 3},
+        ),
+        (
             lambda r: r.failure("nan_loss", "loss became nan"),
             {"type": "failure", "at_ms": 7, "reason": "nan_loss", "message": "loss became nan"},
         ),
