@@ -21,7 +21,7 @@ PAGES = {
     "job": (f"/jobs/{SHOWCASE}", ".chart canvas"),
     "queue": ("/queue", ".planned, tbody tr"),
     "fleet": ("/fleet", ".slice .RUNNING"),
-    "usage": ("/usage", ".pile i"),
+    "usage": ("/usage", ".bars[aria-busy=false] .pile i[style]"),
     "admin": ("/admin", "tbody tr"),
 }
 

@@ -167,7 +167,7 @@ function Line({ text, search }: { text: string; search: string }) {
 }
 
 function Part({ part, search }: { part: AnserJsonEntry; search: string }) {
-  const classes = [part.fg, part.bg && `on-${part.bg}`, ...part.decorations].filter(Boolean).join(" ");
+  const classes = [part.fg, part.bg && `on-${part.bg}`, ...part.decorations.map((one) => `ansi-${one}`)].filter(Boolean).join(" ");
   if (!search) return <span className={classes}>{part.content}</span>;
   const at = part.content.toLowerCase().indexOf(search);
   if (at < 0) return <span className={classes}>{part.content}</span>;
@@ -190,5 +190,5 @@ async function download(job: string, attempt: number, rank: number, stream: Stre
   link.href = url;
   link.download = `${job}-${attempt}-${rank}.${stream}`;
   link.click();
-  URL.revokeObjectURL(url);
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

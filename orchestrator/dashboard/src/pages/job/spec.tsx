@@ -12,7 +12,7 @@ export function SpecYaml({ spec, name }: { spec: Record<string, unknown>; name: 
     link.href = url;
     link.download = `${name}.yaml`;
     link.click();
-    URL.revokeObjectURL(url);
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
   };
   return (
     <div className="spec">

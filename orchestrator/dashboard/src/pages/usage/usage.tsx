@@ -13,7 +13,7 @@ const COLOURS = 8;
 
 export default function Usage() {
   const [asked, change] = useAddress();
-  const days = SPANS.find((one) => String(one) === asked.get("days")) ?? 14;
+  const days = SPANS.find((one) => String(one) === asked.get("days")) ?? 7;
   const projects = useQuery({ queryKey: ["projects"], queryFn: () => body(http.GET("/api/v1/projects")), staleTime: 60_000 });
   const names = projects.data?.items.map((project) => project.name) ?? [];
   const today = new Date().setHours(0, 0, 0, 0);
@@ -30,12 +30,14 @@ export default function Usage() {
   const spent = (project: number, at: number): number => cells[project * days + at]?.data?.chip_ms ?? 0;
   const totals = starts.map((_, at) => names.reduce((sum, _name, project) => sum + spent(project, at), 0));
   const most = Math.max(1, ...totals);
+  const pending = projects.isPending || cells.some((cell) => cell.isPending);
+  const trouble = cells.find((cell) => cell.error)?.error;
   const all = totals.reduce((sum, one) => sum + one, 0);
   return (
     <div className="page">
       <div className="head">
         <h1>Usage</h1>
-        <span className="quiet number">{chipHours(all)} chip hours</span>
+        <span className="quiet number">{pending ? "adding up …" : `${chipHours(all)} chip hours`}</span>
         <span className="grow" />
         <select aria-label="Span" value={days} onChange={(event) => change({ days: event.target.value })}>
           {SPANS.map((one) => (
@@ -46,12 +48,13 @@ export default function Usage() {
         </select>
       </div>
       {projects.error && <Trouble error={projects.error} what="The projects could not be read." />}
+      {trouble && <Trouble error={trouble} what="Not all could be read; what is shown is too little." />}
       {projects.data && names.length === 0 && <Empty title="You are in no project yet" />}
       <section className="card" aria-label="Chip hours by day and project">
         <header>
           <h2>Chip hours by day</h2>
         </header>
-        <div className="body bars">
+        <div className="body bars" aria-busy={pending}>
           {starts.map((since, at) => (
             <div className="column" key={since}>
               <div
