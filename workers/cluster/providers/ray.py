@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from workers.cluster.providers.ray_settings import KEEP_LOOPBACK, OBJECT_STORE_BYTES, OF_EVERY_NODE
+from workers.cluster.providers.ray_settings import OBJECT_STORE_BYTES, OF_EVERY_NODE
 from workers.host import labels
 from workers.host.tpu_vm import SERVER, NotATpuVm, TpuVm, chips_here, fetch_from, read_tpu_vm
 
@@ -34,8 +34,6 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     environment = {**os.environ, **OF_EVERY_NODE}
-    if (options.address or "").startswith("127."):
-        environment |= KEEP_LOOPBACK
     try:
         command = _head(options, environment) if options.role == "head" else _host(options)
     except (NotATpuVm, ValueError, subprocess.CalledProcessError) as error:
