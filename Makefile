@@ -32,8 +32,10 @@ demo: $(RUNTIME) $(BUNDLED) ## set everything up, train on two emulated TPU slic
 .PHONY: test
 test: $(TESTING) $(BUNDLED) ## run all tests but the long ones (make soak)
 	@$(DASHBOARD)/build.sh $(BIN) tools || [ "$$CI" != true ]
-	$(BIN)/pytest -n 2 -m 'not long and not serial'
-	$(BIN)/pytest -m 'serial and not long'
+	@failed=; \
+	$(BIN)/pytest -n 2 -m 'not long and not serial' || failed=1; \
+	$(BIN)/pytest -m 'serial and not long' || failed=1; \
+	[ -z "$$failed" ]
 
 .PHONY: test-browser
 test-browser: $(TESTING) $(BUNDLE) ## look at the dashboard with a real browser (part of make test)

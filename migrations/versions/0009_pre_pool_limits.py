@@ -18,7 +18,7 @@ def upgrade() -> None:
         sa.Column("capacity", sa.Text(), nullable=False),
         sa.Column("least", sa.Integer(), nullable=False),
         sa.Column("most", sa.Integer(), nullable=False),
-        sa.Column("ask", sa.Integer(), nullable=False, server_default=sa.text("0")),
+        sa.Column("ask", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("let_go", sa.Text(), nullable=False, server_default="[]"),
         sa.Column("wished_at_ms", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("0 <= least AND least <= most", name=op.f("ck_pool_limits_span")),

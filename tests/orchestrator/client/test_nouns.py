@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.client import ApiError, Client, ConflictError, NotFoundError
+from tests.emulated import until
 from tests.orchestrator.client.server import Server
 
 SPEC = {"name": "toy", "program": {"command": ["true"]}, "slices": "v5e:2x4"}
@@ -71,10 +72,12 @@ def test_webhooks_and_notifications(client: Client) -> None:
 
 def test_what_is_wanted_of_jobs(client: Client) -> None:
     intent, job = client.intent, client.submit(SPEC | {"name": "wanted"})
-    held = intent.hold(job["id"], version=job["version"])
+    # A tick writes once why the job waits, which is a change too.
+    seen = until(lambda: (now := client.job(job["id"]))["message"] and now or None, "the job says why it waits")
+    held = intent.hold(job["id"], version=seen["version"])
     assert held["desired"] == "held"
     with pytest.raises(ApiError) as stale:
-        intent.release(job["id"], version=job["version"])
+        intent.release(job["id"], version=seen["version"])
     assert stale.value.status == 412
     intent.release(job["id"])
     assert intent.change_priority(job["id"], "batch/1")["priority"] == "batch/1"
