@@ -73,7 +73,7 @@ def test_webhooks_and_notifications(client: Client) -> None:
 def test_what_is_wanted_of_jobs(client: Client) -> None:
     intent, job = client.intent, client.submit(SPEC | {"name": "wanted"})
     # A tick writes once why the job waits, which is a change too.
-    seen = until(lambda: (now := client.job(job["id"]))["message"] and now or None, "the job says why it waits")
+    seen = until(lambda: ((now := client.job(job["id"]))["message"] and now) or None, "the job says why it waits")
     held = intent.hold(job["id"], version=seen["version"])
     assert held["desired"] == "held"
     with pytest.raises(ApiError) as stale:
