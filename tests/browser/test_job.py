@@ -2,16 +2,12 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.history import MARKUP, ODD, SCRIPT, SHOWCASE
 from tests.browser.site import Site
 from tests.browser.test_jobs import api
 from tests.orchestrator.api.rig import SPEC
-
-# Aside from `make test` until they have been seen to pass on a quiet machine.
-pytestmark = pytest.mark.long
 
 
 def test_hovering_shows_one_moment_in_all_and_dragging_zooms_all(page: Page) -> None:
