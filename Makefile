@@ -19,6 +19,11 @@ DASHBOARD_SOURCES := $(shell find $(DASHBOARD) -path '*/node_modules' -prune -o 
 BUNDLED := $(VENV)/.dashboard-tried
 LIBTPU := .libtpu
 
+# The browser of the dashboard's tests comes from the system; without it they are skipped, but never in CI.
+CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser >/dev/null || [ "$$(id -u)" != 0 ] || \
+	! command -v apt-get >/dev/null || { echo "Installing chromium for the browser tests …"; apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || true
+
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .PHONY: help
@@ -32,6 +37,7 @@ demo: $(RUNTIME) $(BUNDLED) ## set everything up, train on two emulated TPU slic
 .PHONY: test
 test: $(TESTING) $(BUNDLED) ## run all tests but the long ones (make soak)
 	@$(DASHBOARD)/build.sh $(BIN) tools || [ "$$CI" != true ]
+	@$(CHROMIUM)
 	@failed=; \
 	$(BIN)/pytest -n 2 -m 'not long and not serial' || failed=1; \
 	$(BIN)/pytest -m 'serial and not long' || failed=1; \
@@ -40,6 +46,7 @@ test: $(TESTING) $(BUNDLED) ## run all tests but the long ones (make soak)
 .PHONY: test-browser
 test-browser: $(TESTING) $(BUNDLE) ## look at the dashboard with a real browser (part of make test)
 	@$(DASHBOARD)/build.sh $(BIN) tools
+	@$(CHROMIUM)
 	$(BIN)/pytest -s tests/browser
 
 .PHONY: dashboard
