@@ -238,12 +238,6 @@ class Client:
 
     # ------------------------------------------------------------------------------------------------------------ fleet
 
-    def slices(self) -> list[Answer]:
-        return self._items(self._connection.get(f"{_PREFIX}/slices"))
-
-    def clusters(self) -> list[Answer]:
-        return self._items(self._connection.get(f"{_PREFIX}/clusters"))
-
     def version(self) -> Answer:
         return self._object(self._connection.get(f"{_PREFIX}/version"))
 

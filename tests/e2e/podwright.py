@@ -69,7 +69,7 @@ class Podwright:
 
     def wait_for_slices(self, count: int = 2) -> None:
         def look() -> bool | None:
-            states = [(found["state"], found["attempt_id"]) for found in self.client.slices()]
+            states = [(found["state"], found["attempt_id"]) for found in self.client.fleet.slices()]
             return states.count(("up", None)) >= count or None
 
         until(look, f"{count} slices are up and free", 120)

@@ -9,7 +9,7 @@ from orchestrator.cli.remote.output import JsonOption, console, print_json
 def list_slices(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List all slices: what they are, whether they are up, and which attempt holds them."""
     with control_plane(ctx.obj) as client:
-        found = client.slices()
+        found = client.fleet.slices()
     if as_json:
         print_json(found)
         return

@@ -107,7 +107,7 @@ def test_the_server_stops_cleanly_under_open_streams_and_comes_back_where_it_was
     as_cluster = {"Authorization": f"Bearer {first.token('cluster')}"}
     revision = httpx.get(f"{url}/api/v1/link/orders", headers=as_cluster).json()["revision"]
     with first.client() as client:
-        seen_at_ms = client.clusters()[0]["seen_at_ms"]
+        seen_at_ms = client.fleet.clusters()[0]["seen_at_ms"]
     open_ended = (("events/stream", "admin"), (f"link/orders?revision={revision}", "cluster"))
     polling = []
     for path, kind in open_ended:
@@ -117,7 +117,7 @@ def test_the_server_stops_cleanly_under_open_streams_and_comes_back_where_it_was
         assert kind == "cluster" or opened.wait(10)
     with first.client() as client:
         # The poll's answer does not begin before there is news; that the cluster was seen again says that it is held.
-        until(lambda: client.clusters()[0]["seen_at_ms"] > seen_at_ms or None, "the poll is held", 10)
+        until(lambda: client.fleet.clusters()[0]["seen_at_ms"] > seen_at_ms or None, "the poll is held", 10)
     assert first.stop() < CLEAN_STOP_S, first.log
     for thread in polling:
         thread.join(5)
